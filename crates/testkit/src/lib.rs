@@ -1,1 +1,6 @@
-//! placeholder
+//! What tests, the demo and benchmarks stand on: a scripted model server, a fake agent program,
+//! the pinned real agent programs, and clean environments.
+//!
+//! It is never part of what gets installed, and never touches the real home folder.
+
+pub mod model;

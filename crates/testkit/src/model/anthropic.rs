@@ -1,0 +1,171 @@
+//! Anthropic Messages: `POST /v1/messages`, streamed or plain. Pure.
+
+use serde_json::{Value, json};
+
+use super::control::Control;
+use super::reply::{Frame, Reply, event, halves, tool_names};
+use super::request::plain_texts;
+use super::script::{Act, Conversation, Directives, Outcome, asks_for_summary, strip_wrappers};
+
+/// Reads the conversation out of a request.
+pub(super) fn conversation(body: &Value) -> Conversation {
+    let messages = body["messages"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    let mut results = 0;
+    let mut last_user = String::new();
+    for message in messages.iter().rev().filter(|m| m["role"] == "user") {
+        let content = &message["content"];
+        let text = strip_wrappers(&plain_texts(content).join("\n"));
+        if has_tool_result(content) {
+            // a directive beside a tool result was typed while the tool ran
+            if Directives::parse(&text).is_empty() {
+                results += 1;
+                continue;
+            }
+        } else if text.is_empty() {
+            continue;
+        }
+        last_user = text;
+        break;
+    }
+    let format = &body["output_config"]["format"];
+    Conversation {
+        last_user,
+        results,
+        tools: tool_names(body),
+        compacting: asks_for_summary(messages.last()),
+        schema: (format["type"] == "json_schema").then(|| format["schema"].clone()),
+    }
+}
+
+fn has_tool_result(content: &Value) -> bool {
+    content
+        .as_array()
+        .is_some_and(|blocks| blocks.iter().any(|b| b["type"] == "tool_result"))
+}
+
+/// Builds the answer.
+pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Reply {
+    let (block, stop) = match &act.outcome {
+        Outcome::Fail { status, message } => {
+            let kind = if *status < 500 {
+                "invalid_request_error"
+            } else {
+                "api_error"
+            };
+            let error = json!({"type": kind, "message": message});
+            let body = json!({"type": "error", "error": error, "request_id": "req_fake"});
+            return Reply::Json {
+                status: *status,
+                body,
+            };
+        }
+        Outcome::Tool { name, input } => {
+            let id = format!("toolu_fake_{seq:05}");
+            (
+                json!({"type": "tool_use", "id": id, "name": name, "input": input}),
+                "tool_use",
+            )
+        }
+        Outcome::Text(text) => (json!({"type": "text", "text": text}), "end_turn"),
+    };
+    let usage = |output: u64| {
+        json!({
+            "input_tokens": control.input_tokens,
+            "cache_read_input_tokens": control.cache_read_input_tokens,
+            "cache_creation_input_tokens": control.cache_creation_input_tokens,
+            "output_tokens": output,
+        })
+    };
+    let message = |content: Value, stop: Value, usage: Value| {
+        json!({
+            "id": format!("msg_fake_{seq:05}"), "type": "message", "role": "assistant",
+            "model": body["model"].as_str().unwrap_or("fake"), "content": content,
+            "stop_reason": stop, "stop_sequence": null, "usage": usage,
+        })
+    };
+    let done = usage(control.output_tokens);
+    if body["stream"] != true {
+        return Reply::Json {
+            status: 200,
+            body: message(json!([block]), json!(stop), done),
+        };
+    }
+    let mut frames = vec![typed(json!({
+        "type": "message_start", "message": message(json!([]), Value::Null, usage(1)),
+    }))];
+    let stall = Frame::Stall {
+        keep_alive: event("ping", &json!({"type": "ping"})),
+    };
+    let start = |block: Value| {
+        typed(json!({"type": "content_block_start", "index": 0, "content_block": block}))
+    };
+    let delta =
+        |delta: Value| typed(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    if let Outcome::Text(text) = &act.outcome {
+        let (first, rest) = halves(text);
+        frames.push(start(json!({"type": "text", "text": ""})));
+        frames.push(delta(json!({"type": "text_delta", "text": first})));
+        frames.push(stall);
+        frames.push(delta(json!({"type": "text_delta", "text": rest})));
+    } else {
+        let mut empty = block.clone();
+        empty["input"] = json!({});
+        frames.push(start(empty));
+        frames.push(stall);
+        let input = block["input"].to_string();
+        frames.push(delta(
+            json!({"type": "input_json_delta", "partial_json": input}),
+        ));
+    }
+    frames.push(typed(json!({"type": "content_block_stop", "index": 0})));
+    frames.push(typed(json!({
+        "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": done,
+    })));
+    frames.push(typed(json!({"type": "message_stop"})));
+    Reply::Stream(frames)
+}
+
+/// In this protocol an event is named like its data's type.
+fn typed(data: Value) -> Frame {
+    Frame::named(data["type"].as_str().unwrap_or_default(), &data)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_real_user_message_speaks() {
+        let prompt = json!({"role": "user", "content": "RUN: ls"});
+        let result = json!({"role": "user", "content": [{"type": "tool_result", "content": "x"}]});
+        let reminder =
+            json!({"role": "user", "content": "<system-reminder>SAY: no</system-reminder>"});
+        let typed = json!({"role": "user", "content": [
+            {"type": "tool_result", "content": "x"}, {"type": "text", "text": "SAY: typed"}]});
+        let assistant = json!({"role": "assistant", "content": "SAY: never"});
+        for (messages, last_user, results) in [
+            (vec![&prompt], "RUN: ls", 0),
+            (vec![&prompt, &assistant, &result], "RUN: ls", 1),
+            (vec![&prompt, &assistant, &result, &reminder], "RUN: ls", 1),
+            (vec![&prompt, &assistant, &typed], "SAY: typed", 0),
+        ] {
+            let read = conversation(&json!({"messages": messages}));
+            assert_eq!(
+                (read.last_user.as_str(), read.results),
+                (last_user, results)
+            );
+        }
+    }
+
+    #[test]
+    fn malformed_bodies_are_answered_too() {
+        assert_eq!(conversation(&json!(null)), Conversation::default());
+        assert_eq!(
+            conversation(&json!({"messages": [1, "x", {"role": "user"}]})),
+            Conversation::default()
+        );
+    }
+}

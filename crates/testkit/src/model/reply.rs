@@ -1,0 +1,82 @@
+//! An answer as data: what is sent, and where it stalls. The protocols build it; the server
+//! plays it.
+
+use serde_json::Value;
+
+/// One answer.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Reply {
+    /// A whole JSON body, after the stall.
+    Json { status: u16, body: Value },
+    /// Server-sent events.
+    Stream(Vec<Frame>),
+}
+
+/// One piece of a stream.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Frame {
+    Data(String),
+    /// Here the answer stalls, sending this text every second to keep the connection alive.
+    Stall {
+        keep_alive: String,
+    },
+}
+
+impl Frame {
+    /// An event with a name, as the Anthropic and Responses protocols use.
+    pub(super) fn named(name: &str, data: &Value) -> Self {
+        Self::Data(event(name, data))
+    }
+
+    /// An event without a name, as the Chat protocol uses.
+    pub(super) fn bare(data: &str) -> Self {
+        Self::Data(format!("data: {data}\n\n"))
+    }
+}
+
+/// A named event as text.
+pub(super) fn event(name: &str, data: &Value) -> String {
+    format!("event: {name}\ndata: {data}\n\n")
+}
+
+/// A text in two parts, cut between characters: the first is streamed before the stall.
+pub(super) fn halves(text: &str) -> (&str, &str) {
+    let middle = text.chars().count().div_ceil(2).max(1);
+    let at = text
+        .char_indices()
+        .nth(middle)
+        .map_or(text.len(), |(at, _)| at);
+    text.split_at(at)
+}
+
+/// The names of the tools on offer, in any of the protocols.
+pub(super) fn tool_names(body: &Value) -> Vec<String> {
+    let tools = body["tools"]
+        .as_array()
+        .map(Vec::as_slice)
+        .unwrap_or_default();
+    tools
+        .iter()
+        .filter_map(|tool| {
+            tool["name"]
+                .as_str()
+                .or_else(|| tool["function"]["name"].as_str())
+                .or_else(|| tool["type"].as_str())
+        })
+        .map(str::to_owned)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_never_cut_a_character() {
+        for text in ["", "a", "äöü", "hello", "✳x"] {
+            let (a, b) = halves(text);
+            assert_eq!(format!("{a}{b}"), text);
+            assert!(!a.is_empty() || text.is_empty());
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What an agent sent, kept whole, and how to read the texts out of it.
+
+use serde::Serialize;
+use serde_json::Value;
+
+/// One recorded request.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Request {
+    /// Counts from 1, in order of arrival.
+    pub seq: u64,
+    /// Milliseconds since the epoch.
+    pub at_ms: u64,
+    /// HTTP method.
+    pub method: String,
+    /// Path with query.
+    pub path: String,
+    /// Headers, names in lower case, without those that carry a key.
+    pub headers: Vec<(String, String)>,
+    /// The JSON body; null when there was none; `{"_raw": …}` when it was not JSON.
+    pub body: Value,
+}
+
+impl Request {
+    /// The path without its query.
+    pub fn route(&self) -> &str {
+        self.path.split('?').next().unwrap_or(&self.path)
+    }
+
+    /// The value of a header, by its lower-case name.
+    pub fn header(&self, name: &str) -> Option<&str> {
+        self.headers
+            .iter()
+            .find(|(n, _)| n == name)
+            .map(|(_, value)| value.as_str())
+    }
+}
+
+/// Whether this request belongs to a conversation, and is not a side call such as the
+/// generation of a title: only conversations are offered tools.
+pub fn is_main(request: &Request) -> bool {
+    request.body["tools"]
+        .as_array()
+        .is_some_and(|tools| !tools.is_empty())
+}
+
+/// Every text block the model was shown in the conversation, in order, each exactly as sent:
+/// prompts, answers, tool results and injected context. The system prompt is left out.
+pub fn texts_of(request: &Request) -> Vec<String> {
+    let body = &request.body;
+    let mut texts = Vec::new();
+    for key in ["messages", "input"] {
+        match &body[key] {
+            Value::String(text) => texts.push(text.clone()),
+            Value::Array(items) => items.iter().for_each(|item| collect_item(item, &mut texts)),
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+        }
+    }
+    texts
+}
+
+fn collect_item(item: &Value, texts: &mut Vec<String>) {
+    for key in ["content", "output"] {
+        collect_content(&item[key], texts);
+    }
+}
+
+fn collect_content(content: &Value, texts: &mut Vec<String>) {
+    match content {
+        Value::String(text) => texts.push(text.clone()),
+        Value::Array(blocks) => {
+            for block in blocks {
+                match block {
+                    Value::String(text) => texts.push(text.clone()),
+                    Value::Object(fields) => {
+                        if let Some(text) = fields.get("text").and_then(Value::as_str) {
+                            texts.push(text.to_owned());
+                        }
+                        // a tool result holds blocks of its own
+                        if let Some(inner) = fields.get("content") {
+                            collect_content(inner, texts);
+                        }
+                    }
+                    Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => {}
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => {}
+    }
+}
+
+/// The text blocks of one message, leaving out tool results.
+pub(super) fn plain_texts(content: &Value) -> Vec<&str> {
+    match content {
+        Value::String(text) => vec![text],
+        Value::Array(blocks) => blocks
+            .iter()
+            .filter_map(|block| match block {
+                Value::String(text) => Some(text.as_str()),
+                Value::Object(fields) => {
+                    let kind = fields.get("type").and_then(Value::as_str)?;
+                    matches!(kind, "text" | "input_text" | "output_text")
+                        .then(|| fields.get("text").and_then(Value::as_str))
+                        .flatten()
+                }
+                Value::Null | Value::Bool(_) | Value::Number(_) | Value::Array(_) => None,
+            })
+            .collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::Object(_) => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+pub(super) fn sample(body: Value) -> Request {
+    Request {
+        seq: 1,
+        at_ms: 0,
+        method: "POST".into(),
+        path: "/v1/messages?beta=true".into(),
+        headers: vec![],
+        body,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn texts_are_found_in_every_shape() {
+        let request = sample(json!({"system": "not this", "messages": [
+            {"role": "user", "content": "plain"},
+            {"role": "user", "content": [
+                {"type": "text", "text": "block\nof two lines "},
+                {"type": "tool_result", "content": "result"},
+                {"type": "tool_result", "content": [{"type": "text", "text": "inner"}]}]}]}));
+        assert_eq!(
+            texts_of(&request),
+            ["plain", "block\nof two lines ", "result", "inner"]
+        );
+        let request = sample(json!({"input": [
+            {"role": "user", "content": [{"type": "input_text", "text": "a"}]},
+            {"type": "function_call_output", "output": "b"}]}));
+        assert_eq!(texts_of(&request), ["a", "b"]);
+    }
+
+    #[test]
+    fn only_requests_with_tools_are_main() {
+        assert!(is_main(&sample(json!({"tools": [{"name": "Bash"}]}))));
+        assert!(!is_main(&sample(json!({"tools": []}))));
+        assert!(!is_main(&sample(json!(null))));
+    }
+}
