@@ -1,1 +1,23 @@
-//! placeholder
+//! What every program of sm shares to find and reach the daemon: where things are on disk,
+//! the wire format, a small HTTP client over the Unix socket, the spool, starting the daemon,
+//! and process identities.
+//!
+//! It is on the hook path, so it depends on nothing outside std, opens no database, parses no
+//! configuration and starts no thread. It never decides anything about a session: that is the
+//! daemon's business.
+
+mod body;
+pub mod daemon;
+pub mod http;
+pub mod json;
+pub mod paths;
+pub mod platform;
+pub mod process;
+pub mod spool;
+pub mod sse;
+pub mod wire;
+
+pub use http::{Client, HttpError, Request, Response};
+pub use paths::{PathError, Paths};
+pub use process::Process;
+pub use spool::Spool;

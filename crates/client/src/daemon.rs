@@ -1,0 +1,355 @@
+//! Starting the daemon and waiting until it answers.
+//!
+//! Any program may find it missing at the same moment, so starting is limited across processes.
+//! The daemon never inherits an agent's environment: only what a program of a person's login
+//! needs, so no secret and no session's identity reaches it.
+
+use std::ffi::OsString;
+use std::fmt;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::http::{Client, HttpError, Request};
+use crate::paths::{PathError, Paths};
+use crate::platform;
+use crate::wire;
+
+/// The daemon is started at most once in this time, by whomever.
+pub const START_EVERY: Duration = Duration::from_secs(3);
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// One look at the daemon never takes longer.
+const ONE_LOOK: Duration = Duration::from_secs(1);
+/// A daemon that failed may have lost a race against another one, which then soon answers.
+const AFTER_FAILURE: Duration = Duration::from_secs(1);
+
+/// What the daemon gets of the environment of whoever starts it.
+const KEPT_VARS: &[&str] = &[
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "PATH",
+    "LANG",
+    "LANGUAGE",
+    "TZ",
+    "TMPDIR",
+    "DISPLAY",
+    "WAYLAND_DISPLAY",
+    "DBUS_SESSION_BUS_ADDRESS",
+    "LD_LIBRARY_PATH",
+    "LLVM_PROFILE_FILE",
+    "RUST_LOG",
+    "RUST_BACKTRACE",
+];
+const KEPT_PREFIXES: &[&str] = &["XDG_", "LC_", "SM_", "NIX_"];
+
+/// What starting did.
+#[derive(Debug)]
+pub enum Start {
+    /// A daemon was started; it may still find another one running and leave.
+    Spawned(Child),
+    /// Someone started it a moment ago.
+    TooSoon,
+    /// A person stopped it: only a person starts it again.
+    StoppedOnPurpose,
+}
+
+/// Starts the daemon unless someone just did. Does not wait for it. For explicit commands.
+pub fn start(paths: &Paths) -> Result<Start, DaemonError> {
+    paths.ensure_dirs().map_err(DaemonError::Paths)?;
+    let stamp = paths.start_stamp();
+    if !may_start(&stamp, SystemTime::now()).map_err(|error| DaemonError::io(&stamp, error))? {
+        return Ok(Start::TooSoon);
+    }
+    spawn(paths).map(Start::Spawned)
+}
+
+/// Starts the daemon if it died; leaves it alone if it was stopped on purpose. For hooks.
+pub fn revive(paths: &Paths) -> Result<Start, DaemonError> {
+    if paths.stopped_marker().exists() {
+        return Ok(Start::StoppedOnPurpose);
+    }
+    start(paths)
+}
+
+/// Whether the daemon answers `GET /health` before the deadline.
+pub fn answers(client: &Client, deadline: Instant) -> Result<(), HttpError> {
+    let response = client.request(&Request::get("/health"), deadline)?;
+    if response.is_success() {
+        Ok(())
+    } else {
+        Err(HttpError::Malformed("it does not say that it is well"))
+    }
+}
+
+/// Makes sure that a daemon answers: starts it if nobody listens and waits for it. A daemon that
+/// is there but slow is waited for, never started a second time.
+pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
+    let mut child: Option<Child> = None;
+    let mut failed: Option<(ExitStatus, Instant)> = None;
+    loop {
+        let look_until = deadline.min(Instant::now() + ONE_LOOK);
+        let error = match answers(client, look_until) {
+            Ok(()) => return Ok(()),
+            Err(error @ HttpError::Untrusted(_)) => return Err(DaemonError::NotReady(error)),
+            Err(error) => error,
+        };
+        if error.is_no_daemon()
+            && child.is_none()
+            && failed.is_none()
+            && let Start::Spawned(spawned) = start(client.paths())?
+        {
+            child = Some(spawned);
+        }
+        if let Some(status) = child
+            .as_mut()
+            .and_then(|child| child.try_wait().ok().flatten())
+        {
+            child = None;
+            // Leaving without complaint means that another one is there.
+            if !status.success() {
+                failed = Some((status, Instant::now() + AFTER_FAILURE));
+            }
+        }
+        let now = Instant::now();
+        match failed {
+            Some((status, until)) if now >= until.min(deadline) => {
+                return Err(DaemonError::Exited {
+                    status,
+                    said: tail(&client.paths().daemon_log()),
+                });
+            }
+            _ if now >= deadline => return Err(DaemonError::NotReady(error)),
+            _ => std::thread::sleep(LOOK_EVERY.min(deadline - now)),
+        }
+    }
+}
+
+/// The `sm` program: `SM_BIN`, else the one beside the running program.
+pub fn sm_program() -> Result<PathBuf, DaemonError> {
+    if let Some(named) = std::env::var_os(wire::SM_BIN_VAR).filter(|value| !value.is_empty()) {
+        return Ok(named.into());
+    }
+    let own = std::env::current_exe().map_err(|_| DaemonError::NoProgram)?;
+    let beside = own.parent().map(|dir| dir.join("sm"));
+    beside
+        .filter(|path| path.exists())
+        .ok_or(DaemonError::NoProgram)
+}
+
+/// Whether it is time again; if so, the stamp says that it was done now. One process at a time
+/// looks and stamps, so of many at the same moment exactly one may start.
+fn may_start(stamp: &Path, now: SystemTime) -> io::Result<bool> {
+    let mut file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .mode(0o600)
+        .open(stamp)?;
+    if file.try_lock().is_err() {
+        return Ok(false);
+    }
+    let mut text = String::new();
+    // Whatever else is in it counts as long ago.
+    let _ = (&mut file).take(64).read_to_string(&mut text);
+    let now = u64::try_from(
+        now.duration_since(UNIX_EPOCH)
+            .unwrap_or_default()
+            .as_millis(),
+    )
+    .unwrap_or(u64::MAX);
+    if let Ok(last) = text.trim().parse::<u64>() {
+        // A stamp from the future is from a clock that was set back.
+        let age = now.checked_sub(last).map(Duration::from_millis);
+        if age.is_some_and(|age| age < START_EVERY) {
+            return Ok(false);
+        }
+    }
+    file.seek(SeekFrom::Start(0))?;
+    file.set_len(0)?;
+    file.write_all(now.to_string().as_bytes())?;
+    Ok(true)
+}
+
+fn spawn(paths: &Paths) -> Result<Child, DaemonError> {
+    let program = sm_program()?;
+    let mut command = Command::new(&program);
+    command
+        .arg("serve")
+        .current_dir("/")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .env_clear()
+        .envs(std::env::vars_os().filter(|(key, _)| is_kept(key)));
+    // A relative SM_HOME means another place where the daemon runs.
+    if std::env::var_os("SM_HOME").is_some_and(|home| !home.is_empty())
+        && let Some(home) = paths.state_dir().parent()
+    {
+        command.env("SM_HOME", home);
+    }
+    let log = OpenOptions::new()
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .open(paths.daemon_log());
+    if let Ok(log) = log
+        && let Ok(same) = log.try_clone()
+    {
+        command.stdout(log).stderr(same);
+    }
+    platform::detach(&mut command);
+    command
+        .spawn()
+        .map_err(|error| DaemonError::io(&program, error))
+}
+
+fn is_kept(key: &OsString) -> bool {
+    key.to_str().is_some_and(|key| {
+        key != wire::SECRET_VAR
+            && (KEPT_VARS.contains(&key)
+                || KEPT_PREFIXES.iter().any(|prefix| key.starts_with(prefix)))
+    })
+}
+
+/// The last lines of the daemon's log, for whoever must tell a person.
+fn tail(log: &Path) -> String {
+    const TAIL: u64 = 2048;
+    let read = || -> io::Result<Vec<u8>> {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(bytes)
+    };
+    let bytes = read().unwrap_or_default();
+    let text = String::from_utf8_lossy(&bytes);
+    let lines: Vec<&str> = text.lines().rev().take(5).collect();
+    lines.into_iter().rev().collect::<Vec<_>>().join("\n")
+}
+
+/// Why there is no daemon.
+#[derive(Debug)]
+pub enum DaemonError {
+    Paths(PathError),
+    /// `sm` is neither named by `SM_BIN` nor beside this program.
+    NoProgram,
+    /// It was started and failed; the last lines of its log.
+    Exited {
+        status: ExitStatus,
+        said: String,
+    },
+    /// It did not answer in time.
+    NotReady(HttpError),
+    Io {
+        path: PathBuf,
+        error: io::Error,
+    },
+}
+
+impl DaemonError {
+    fn io(path: &Path, error: io::Error) -> Self {
+        Self::Io {
+            path: path.to_path_buf(),
+            error,
+        }
+    }
+}
+
+impl fmt::Display for DaemonError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Paths(error) => write!(f, "{error}"),
+            Self::NoProgram => write!(
+                f,
+                "cannot find sm to start the daemon: it is not beside this program, and {} is not set",
+                wire::SM_BIN_VAR
+            ),
+            Self::Exited { status, said } if said.is_empty() => {
+                write!(f, "the daemon failed to start ({status})")
+            }
+            Self::Exited { status, said } => {
+                write!(f, "the daemon failed to start ({status}): {said}")
+            }
+            Self::NotReady(error) => write!(f, "the daemon is not ready: {error}"),
+            Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
+        }
+    }
+}
+
+impl std::error::Error for DaemonError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Paths(error) => Some(error),
+            Self::NotReady(error) => Some(error),
+            Self::Io { error, .. } => Some(error),
+            Self::NoProgram | Self::Exited { .. } => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_start_in_a_while() {
+        let temp = tempfile::tempdir().unwrap();
+        let stamp = temp.path().join("stamp");
+        let at = |ms: u64| UNIX_EPOCH + Duration::from_millis(1_000_000 + ms);
+        for (ms, expected) in [
+            (0, true),
+            (1, false),
+            (2_999, false),
+            (3_000, true),
+            (3_500, false),
+        ] {
+            assert_eq!(may_start(&stamp, at(ms)).unwrap(), expected, "{ms}");
+        }
+        // The clock was set back.
+        assert!(may_start(&stamp, at(100)).unwrap());
+        std::fs::write(&stamp, "garbage \u{1F980}").unwrap();
+        assert!(may_start(&stamp, at(0)).unwrap());
+    }
+
+    #[test]
+    fn of_many_at_once_one_starts() {
+        let temp = tempfile::tempdir().unwrap();
+        let stamp = temp.path().join("stamp");
+        let now = SystemTime::now();
+        let started = std::thread::scope(|scope| {
+            let all: Vec<_> = (0..16)
+                .map(|_| scope.spawn(|| may_start(&stamp, now).unwrap()))
+                .collect();
+            all.into_iter()
+                .filter_map(|one| one.join().ok())
+                .filter(|one| *one)
+                .count()
+        });
+        assert_eq!(started, 1);
+    }
+
+    #[test]
+    fn an_agents_environment_stays_with_the_agent() {
+        for (key, kept) in [
+            ("HOME", true),
+            ("PATH", true),
+            ("SM_HOME", true),
+            ("SM_PORT", true),
+            ("XDG_STATE_HOME", true),
+            ("LC_ALL", true),
+            ("SM_SESSION_SECRET", false),
+            ("CLAUDE_SESSION_MANAGER_ID", false),
+            ("ANTHROPIC_API_KEY", false),
+            ("TMUX", false),
+        ] {
+            assert_eq!(is_kept(&OsString::from(key)), kept, "{key}");
+        }
+    }
+}
