@@ -1,1 +1,25 @@
-//! placeholder
+//! What each agent program says and wants to hear, one folder per program.
+//!
+//! Everything here is pure: bytes and text come in, values of `sm_core::signal` and lines to run
+//! go out. No file is opened, no clock read, no process started. What a program says is outside
+//! input: every parser accepts anything, and says `Other`, `Unknown` or a warning when it does not
+//! understand.
+//!
+//! Adding an agent: a folder with its launch line, its hooks, its record of the conversation and
+//! its screen, a [`Profile`], and one arm in each match of [`kind`].
+
+pub mod claude;
+pub mod codex;
+pub mod generic;
+mod json;
+pub mod kind;
+pub mod launch;
+mod lines;
+pub mod parsed;
+pub mod paste;
+mod sgr;
+mod shell;
+
+pub use launch::{Launch, LaunchError, LaunchRequest, Start};
+pub use parsed::{Parsed, event};
+pub use paste::PasteFit;

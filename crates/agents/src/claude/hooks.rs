@@ -1,0 +1,217 @@
+//! Claude Code's hook payloads, and what its hooks print.
+
+use super::settings::mailbox_text;
+use crate::json::{conversation, owned, salvage, short, text};
+use crate::parsed::{Parsed, event};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use sm_core::effect::Answer;
+use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::signal::{
+    BreakReason, ContextSource, EndReason, Origin, PersonNeed, Signal, UsageSample, UsageSource,
+};
+
+/// The fields that matter. Everything else (tool inputs and outputs of any size) is skipped
+/// without being kept; a field of an unexpected type counts as absent.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Payload {
+    session_id: Value,
+    transcript_path: Value,
+    hook_event_name: Value,
+    agent_id: Value,
+    source: Value,
+    reason: Value,
+    prompt: Value,
+    tool_name: Value,
+    notification_type: Value,
+    trigger: Value,
+    stop_hook_active: Value,
+    background_tasks: Value,
+    error: Value,
+    error_details: Value,
+    last_assistant_message: Value,
+    context_window: Value,
+}
+
+/// Reads a hook call. Never fails.
+pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
+    let mut warnings = Vec::new();
+    let payload = match serde_json::from_slice::<Payload>(body) {
+        Ok(payload) => payload,
+        Err(error) => {
+            warnings.push(format!("{event}: payload unreadable: {error}"));
+            Payload {
+                session_id: salvage(body, "session_id").map_or(Value::Null, Value::String),
+                agent_id: salvage(body, "agent_id").map_or(Value::Null, Value::String),
+                ..Payload::default()
+            }
+        }
+    };
+    let said = text(&payload.hook_event_name);
+    let mailbox_or_status = matches!(event, event::MAILBOX | event::STATUS_LINE);
+    if let Some(said) = said.filter(|said| *said != event && !mailbox_or_status) {
+        warnings.push(format!("{event}: payload says it is {}", short(said, 40)));
+    }
+    // A payload that could not be read names no details, so nothing may be concluded from them.
+    let signal = match warnings.is_empty() || said.is_some() {
+        true => signal(event, &payload, at),
+        false => unread(event),
+    };
+    Parsed {
+        conversation: conversation_of(&payload),
+        origin_hint: origin(event, &payload),
+        signal,
+        warnings,
+    }
+}
+
+fn conversation_of(payload: &Payload) -> Option<ConversationId> {
+    conversation(&payload.session_id)
+}
+
+/// A sub-agent never speaks for the conversation. Its permission dialogs do stand in the session's
+/// terminal, so they are the session's own.
+fn origin(event: &str, payload: &Payload) -> Option<Origin> {
+    match event {
+        "PermissionRequest" | "Notification" => None,
+        "SubagentStart" | "SubagentStop" => Some(Origin::SubAgent),
+        _ => text(&payload.agent_id).map(|_| Origin::SubAgent),
+    }
+}
+
+fn signal(event: &str, payload: &Payload, at: Timestamp) -> Signal {
+    match event {
+        "SessionStart" => Signal::ContextStarted {
+            source: source(&payload.source),
+            transcript: owned(&payload.transcript_path),
+        },
+        "SessionEnd" => Signal::ContextEnded {
+            reason: end_reason(&payload.reason),
+        },
+        "UserPromptSubmit" => {
+            let prompt = payload.prompt.as_str().unwrap_or_default();
+            Signal::PromptAccepted {
+                text: mailbox_text(prompt).unwrap_or(prompt).to_owned(),
+                transcript: owned(&payload.transcript_path),
+            }
+        }
+        "PostToolBatch" => Signal::ToolsFinished,
+        "PermissionRequest" => Signal::PersonNeeded(need(text(&payload.tool_name))),
+        "Notification" => notification(payload),
+        "Stop" => Signal::Stopping {
+            again: payload.stop_hook_active == Value::Bool(true),
+            background_tasks: payload
+                .background_tasks
+                .as_array()
+                .map_or(0, |tasks| u32::try_from(tasks.len()).unwrap_or(u32::MAX)),
+        },
+        "StopFailure" => Signal::TurnBroken(BreakReason::ApiError(failure(payload))),
+        "PreCompact" => Signal::CompactionStarting {
+            automatic: text(&payload.trigger) == Some("auto"),
+        },
+        "PostCompact" => Signal::CompactionDone,
+        "PreToolUse" | "PostToolUse" | "PostToolUseFailure" => Signal::Working,
+        event::STATUS_LINE => match usage(&payload.context_window, at) {
+            Some(sample) => Signal::Usage(sample),
+            None => Signal::Other(event::STATUS_LINE.to_owned()),
+        },
+        other => Signal::Other(short(other, 80)),
+    }
+}
+
+/// What an event means when nothing but its name is known.
+fn unread(event: &str) -> Signal {
+    match event {
+        "PostToolBatch" => Signal::ToolsFinished,
+        "PostCompact" => Signal::CompactionDone,
+        "Stop" => Signal::Stopping {
+            again: false,
+            background_tasks: 0,
+        },
+        "StopFailure" => Signal::TurnBroken(BreakReason::ApiError("unknown".to_owned())),
+        other => Signal::Other(short(other, 80)),
+    }
+}
+
+fn source(value: &Value) -> ContextSource {
+    match text(value) {
+        Some("startup") => ContextSource::Startup,
+        Some("resume") => ContextSource::Resume,
+        Some("clear") => ContextSource::Clear,
+        Some("compact") => ContextSource::Compact,
+        Some("fork") => ContextSource::Fork,
+        _ => ContextSource::Other,
+    }
+}
+
+fn end_reason(value: &Value) -> EndReason {
+    match text(value) {
+        Some("clear") => EndReason::Clear,
+        Some("prompt_input_exit" | "logout") => EndReason::Exit,
+        // "other" is also what signals make of it: the process's own end tells the rest.
+        _ => EndReason::Other,
+    }
+}
+
+fn need(tool: Option<&str>) -> PersonNeed {
+    match tool {
+        Some("AskUserQuestion" | "ExitPlanMode" | "EnterPlanMode") => PersonNeed::Question,
+        tool => PersonNeed::Permission(short(tool.unwrap_or_default(), 80)),
+    }
+}
+
+fn notification(payload: &Payload) -> Signal {
+    match text(&payload.notification_type) {
+        Some("permission_prompt") => Signal::PersonNeeded(need(None)),
+        Some("elicitation_dialog") => Signal::PersonNeeded(PersonNeed::Question),
+        Some(kind) => Signal::Other(format!("Notification {}", short(kind, 40))),
+        None => Signal::Other("Notification".to_owned()),
+    }
+}
+
+fn failure(payload: &Payload) -> String {
+    let kind = text(&payload.error).unwrap_or("unknown");
+    let said = text(&payload.error_details).or(text(&payload.last_assistant_message));
+    match said {
+        Some(said) => format!("{}: {}", short(kind, 60), short(said, 300)),
+        None => short(kind, 60),
+    }
+}
+
+/// The status line's own numbers. All zero after a compaction until the next response: unknown.
+fn usage(window: &Value, at: Timestamp) -> Option<UsageSample> {
+    let size = window.get("context_window_size")?.as_u64()?;
+    let tokens = window
+        .get("total_input_tokens")
+        .and_then(Value::as_u64)
+        .filter(|n| *n > 0);
+    let percentage = window.get("used_percentage").and_then(Value::as_f64);
+    Some(UsageSample {
+        source: UsageSource::StatusLine,
+        used_percentage: percentage.filter(|_| tokens.is_some()),
+        tokens,
+        window: Some(size),
+        at,
+    })
+}
+
+/// What the hook prints. `shown` is a line for the person, who otherwise sees nothing of it.
+/// An answer that the event cannot carry is nothing at all.
+pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
+    let mut printed = match (event, answer) {
+        (_, Answer::Nothing) => return Vec::new(),
+        (
+            "PostToolBatch" | "SessionStart" | "UserPromptSubmit" | "Stop",
+            Answer::Context { text },
+        ) => {
+            json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+        }
+        ("Stop", Answer::Continue { text }) => json!({"decision": "block", "reason": text}),
+        (_, Answer::Context { .. } | Answer::Continue { .. }) => return Vec::new(),
+    };
+    if let (Some(shown), Some(object)) = (shown, printed.as_object_mut()) {
+        object.insert("systemMessage".to_owned(), json!(shown));
+    }
+    printed.to_string().into_bytes()
+}

@@ -1,0 +1,33 @@
+//! Claude Code. What is relied on, by version, is in `docs/agents.md`.
+
+pub mod hooks;
+pub mod launch;
+pub mod paste;
+pub mod screen;
+pub mod settings;
+pub mod status;
+pub mod title;
+pub mod transcript;
+
+use sm_core::profile::{AgentKind, Profile, StopAnswer};
+
+/// 10,000 characters are the limit of a hook's context; beyond it the model gets a preview.
+pub const HOOK_CONTEXT_LIMIT: usize = 9_400;
+
+pub const PROFILE: Profile = Profile {
+    kind: AgentKind::Claude,
+    hook_answer_limit: Some(HOOK_CONTEXT_LIMIT),
+    stop_answer: Some(StopAnswer {
+        limit: 60_000,
+        in_a_row: 8,
+    }),
+    mailbox: true,
+    names_conversation: true,
+    prompt_argument: true,
+    reads_screen: true,
+    has_transcript: true,
+    reports_start: true,
+    // `#` has no meaning in this version, but had one in earlier ones.
+    command_prefixes: &['/', '!', '#'],
+    escape_interrupts: true,
+};

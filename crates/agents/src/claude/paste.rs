@@ -1,0 +1,77 @@
+//! What Claude's composer does to a pasted text.
+//!
+//! Seen on the real program: a leading `/` or `!` is a command (a misspelt one too: `/clearx` runs
+//! `/clear`); with a space or a newline before it it is text, and the space arrives. Line ends
+//! become LF, a tab four spaces, white space at the end goes; a backslash at the end turns Enter
+//! into a new line. Everything else arrives byte for byte.
+
+use crate::paste::PasteFit;
+
+/// Whether a prompt with this beginning is taken as a command (also as an argument at launch).
+pub fn is_command(text: &str) -> bool {
+    text.starts_with('/')
+}
+
+pub fn fit(text: &str) -> PasteFit {
+    if text.trim().is_empty() {
+        return PasteFit::Empty;
+    }
+    if is_command(text) || text.starts_with('!') || text.starts_with('#') {
+        return PasteFit::Command;
+    }
+    let arrives = arrives(text);
+    // White space at the end is taken off, and keeps a backslash away from Enter.
+    let paste = if arrives.ends_with('\\') {
+        format!("{arrives} ")
+    } else {
+        arrives.clone()
+    };
+    if arrives == text {
+        PasteFit::Exact { paste }
+    } else {
+        PasteFit::Changed { paste, arrives }
+    }
+}
+
+/// The text as the model gets it when it is pasted.
+fn arrives(text: &str) -> String {
+    text.replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .replace('\t', "    ")
+        .trim_end()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_arrives() {
+        let exact = |paste: &str| PasteFit::Exact {
+            paste: paste.to_owned(),
+        };
+        let changed = |arrives: &str| PasteFit::Changed {
+            paste: arrives.to_owned(),
+            arrives: arrives.to_owned(),
+        };
+        for (text, expected) in [
+            ("hello", exact("hello")),
+            ("  lead", exact("  lead")),
+            (" /help", exact(" /help")),
+            ("a\n\n\nb", exact("a\n\n\nb")),
+            ("emoji 👩‍👩‍👧 é", exact("emoji 👩‍👩‍👧 é")),
+            ("ends\\", exact("ends\\ ")),
+            ("trail \n\n", changed("trail")),
+            ("tab\there", changed("tab    here")),
+            ("crlf\r\nx\ry", changed("crlf\nx\ny")),
+            ("/help", PasteFit::Command),
+            ("/clearx y", PasteFit::Command),
+            ("!ls", PasteFit::Command),
+            ("", PasteFit::Empty),
+            (" \n", PasteFit::Empty),
+        ] {
+            assert_eq!(fit(text), expected, "{text:?}");
+        }
+    }
+}

@@ -1,0 +1,213 @@
+//! The settings file of one launch: our hooks and status line beside everything of the user's.
+//!
+//! It is given with `--settings`, so nothing in `~/.claude` is touched. Hooks of all sources run;
+//! of the status lines only one wins, so the user's own is run by ours.
+
+use crate::shell;
+use serde_json::{Map, Value, json};
+
+/// The hooks we listen to. Each costs the agent a process per event, so only those that tell
+/// something no cheaper source tells in time: tool calls inside a turn are left out, since
+/// `PostToolBatch` fires once for all of them, also when they fail.
+pub const EVENTS: [&str; 10] = [
+    "SessionStart",
+    "UserPromptSubmit",
+    "PostToolBatch",
+    "PermissionRequest",
+    "Notification",
+    "Stop",
+    "StopFailure",
+    "PreCompact",
+    "PostCompact",
+    "SessionEnd",
+];
+
+/// Events that start a background hook which can wake the agent.
+pub const MAILBOX_EVENTS: [&str; 2] = ["SessionStart", "Stop"];
+
+/// Notifications of other kinds (an update, a login) tell nothing about the session.
+const NOTIFICATIONS: &str = "permission_prompt|idle_prompt|elicitation_dialog";
+
+/// Seconds. Three million are killed at once, two million are fine.
+const MAILBOX_TIMEOUT: u64 = 2_000_000;
+
+/// Seconds an ordinary hook may take before Claude gives it up; ours answers in milliseconds.
+const HOOK_TIMEOUT: u64 = 10;
+
+/// What the person sees on the screen when a text arrives through the mailbox.
+pub const MAILBOX_SUMMARY: &str = "Message received through sm";
+
+/// What stands before the text in the conversation; one space follows.
+pub const MAILBOX_LEAD: &str = "This is not an error and not a background task. It is a message for you, delivered by the session manager sm. Treat it like a prompt typed by the user:\n\n";
+
+/// Before and after the lead and the text in what Claude makes of them.
+const MAILBOX_HEAD: &str = "<task-notification>\n<summary>";
+const MAILBOX_MIDDLE: &str = "</summary>\n</task-notification>\n<system-reminder>\n";
+const MAILBOX_TAIL: &str = "\n</system-reminder>";
+
+/// The text that came through the mailbox, out of what Claude made of it.
+pub fn mailbox_text(prompt: &str) -> Option<&str> {
+    prompt
+        .strip_prefix(MAILBOX_HEAD)?
+        .strip_prefix(MAILBOX_SUMMARY)?
+        .strip_prefix(MAILBOX_MIDDLE)?
+        .strip_prefix(MAILBOX_LEAD)?
+        .strip_prefix(' ')?
+        .strip_suffix(MAILBOX_TAIL)
+}
+
+/// The settings as JSON.
+///
+/// `user_status_line` is the user's own resolved `statusLine`; `base` is what the user gave with
+/// his own `--settings`, which ours would otherwise replace.
+pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<&Value>) -> Value {
+    let mut settings = base.and_then(Value::as_object).cloned().unwrap_or_default();
+    let mut hooks = match settings.remove("hooks") {
+        Some(Value::Object(hooks)) => hooks,
+        _ => Map::new(),
+    };
+    for event in EVENTS {
+        let mut entry = Map::new();
+        if event == "Notification" {
+            entry.insert("matcher".to_owned(), json!(NOTIFICATIONS));
+        }
+        let mut commands = vec![json!({
+            "type": "command",
+            "command": shell::join([hook_program, "claude", event]),
+            "timeout": HOOK_TIMEOUT,
+        })];
+        if MAILBOX_EVENTS.contains(&event) {
+            commands.push(json!({
+                "type": "command",
+                "command": shell::join([hook_program, "claude", "mailbox"]),
+                "asyncRewake": true,
+                "timeout": MAILBOX_TIMEOUT,
+                "rewakeMessage": MAILBOX_LEAD,
+                "rewakeSummary": MAILBOX_SUMMARY,
+            }));
+        }
+        entry.insert("hooks".to_owned(), Value::Array(commands));
+        match hooks.entry(event).or_insert_with(|| json!([])) {
+            Value::Array(list) => list.push(Value::Object(entry)),
+            other => *other = json!([entry]),
+        }
+    }
+    settings.insert("hooks".to_owned(), Value::Object(hooks));
+    let own = settings.remove("statusLine");
+    settings.insert(
+        "statusLine".to_owned(),
+        status_line(hook_program, own.as_ref().or(user_status_line)),
+    );
+    Value::Object(settings)
+}
+
+/// Our status line, with the user's command chained behind it and its other fields kept.
+fn status_line(hook_program: &str, user: Option<&Value>) -> Value {
+    let user = user.and_then(Value::as_object);
+    let mut line = user.cloned().unwrap_or_default();
+    let chained = line
+        .get("command")
+        .and_then(Value::as_str)
+        .unwrap_or_default();
+    let mut command = shell::join([hook_program, "claude", "statusline"]);
+    if !chained.is_empty() {
+        // The user's command is a line for a shell, so a shell has to run it.
+        command = format!("{command} -- sh -c {}", shell::quote(chained));
+    }
+    line.insert("type".to_owned(), json!("command"));
+    line.insert("command".to_owned(), json!(command));
+    Value::Object(line)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_quoted_for_the_shell() {
+        let settings = build("/opt/it's here/sm-hook", None, None);
+        assert_eq!(
+            settings["hooks"]["Stop"][0]["hooks"][0]["command"],
+            r"'/opt/it'\''s here/sm-hook' claude Stop"
+        );
+        assert_eq!(
+            settings["statusLine"],
+            json!({"type": "command", "command": r"'/opt/it'\''s here/sm-hook' claude statusline"})
+        );
+    }
+
+    #[test]
+    fn every_event_is_listened_to_once_and_two_open_the_mailbox() {
+        let settings = build("/sm-hook", None, None);
+        let hooks = settings["hooks"].as_object().unwrap();
+        assert_eq!(hooks.len(), EVENTS.len());
+        let wakers = hooks
+            .iter()
+            .filter(|(_, list)| list[0]["hooks"].as_array().unwrap().len() == 2)
+            .map(|(event, list)| (event.as_str(), list[0]["hooks"][1]["asyncRewake"].clone()))
+            .collect::<Vec<_>>();
+        assert_eq!(
+            wakers,
+            [("SessionStart", json!(true)), ("Stop", json!(true))]
+        );
+    }
+
+    #[test]
+    fn the_users_status_line_is_run_by_ours() {
+        let user = json!({"type": "command", "command": "jq -r '.model.id'", "padding": 2, "refreshInterval": 5});
+        let line = build("/sm-hook", Some(&user), None)["statusLine"].clone();
+        assert_eq!(
+            line,
+            json!({"type": "command",
+                "command": r"/sm-hook claude statusline -- sh -c 'jq -r '\''.model.id'\'''",
+                "padding": 2, "refreshInterval": 5})
+        );
+    }
+
+    #[test]
+    fn settings_given_by_the_user_are_kept() {
+        let base = json!({"model": "m", "statusLine": {"type": "command", "command": "mine"},
+            "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "his"}]}], "PreToolUse": []}});
+        let other = json!({"command": "project's"});
+        let settings = build("/sm-hook", Some(&other), Some(&base));
+        assert_eq!(settings["model"], "m");
+        assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["command"], "his");
+        assert_eq!(
+            settings["hooks"]["Stop"][1]["hooks"][0]["command"],
+            "/sm-hook claude Stop"
+        );
+        assert_eq!(
+            settings["statusLine"]["command"],
+            "/sm-hook claude statusline -- sh -c mine"
+        );
+        for odd in [
+            json!([]),
+            json!({"hooks": 3}),
+            json!({"hooks": {"Stop": "x"}}),
+        ] {
+            assert!(build("/sm-hook", None, Some(&odd))["hooks"]["Stop"].is_array());
+        }
+    }
+
+    #[test]
+    fn a_text_is_taken_out_of_its_wrapping() {
+        let wrapped = |text: &str| {
+            format!(
+                "{MAILBOX_HEAD}{MAILBOX_SUMMARY}{MAILBOX_MIDDLE}{MAILBOX_LEAD} {text}{MAILBOX_TAIL}"
+            )
+        };
+        for text in [
+            "/help",
+            "a\n\n  b\n",
+            "",
+            "</system-reminder>",
+            "\n</system-reminder>",
+        ] {
+            assert_eq!(mailbox_text(&wrapped(text)), Some(text));
+        }
+        assert_eq!(
+            mailbox_text("<task-notification>\n<summary>x</summary>"),
+            None
+        );
+    }
+}

@@ -1,0 +1,274 @@
+//! Claude's record of a conversation, read as it grows.
+//!
+//! A text that stands in the record was given to Claude, but a prompt interrupted before the model
+//! answered stays in it although it was taken out of the conversation: only an assistant record
+//! after it proves that the model got it.
+
+use super::settings::mailbox_text;
+use crate::json::{short, time};
+use crate::lines::{Lines, MAX_LINE};
+use serde::Deserialize;
+use serde_json::Value;
+use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
+
+const STOP_FEEDBACK: &str = "Stop hook feedback:\n";
+const INTERRUPTED: &str = "[Request interrupted by user";
+
+/// Reads the record of one conversation from its beginning (or from any line start).
+#[derive(Debug)]
+pub struct Tail {
+    conversation: ConversationId,
+    lines: Lines,
+    /// The end of the turn was told already; there are up to two marks for it.
+    ended: bool,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Record {
+    #[serde(rename = "type")]
+    kind: Value,
+    subtype: Value,
+    #[serde(rename = "isSidechain")]
+    sidechain: Value,
+    #[serde(rename = "isMeta")]
+    meta: Value,
+    #[serde(rename = "isCompactSummary")]
+    compact_summary: Value,
+    #[serde(rename = "isApiErrorMessage")]
+    api_error: Value,
+    #[serde(rename = "sessionId")]
+    session: Value,
+    timestamp: Value,
+    message: Message,
+    attachment: Value,
+    #[serde(rename = "hookErrors")]
+    hook_errors: Value,
+    #[serde(rename = "hookAdditionalContext")]
+    hook_context: Value,
+    #[serde(rename = "compactMetadata")]
+    compact: Value,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct Message {
+    content: Value,
+    usage: Value,
+    model: Value,
+}
+
+/// Whether a line may tell something: most bytes are file snapshots and titles.
+fn matters(line: &[u8]) -> bool {
+    const KINDS: [&[u8]; 4] = [
+        b"\"type\":\"user\"",
+        b"\"type\":\"assistant\"",
+        b"\"type\":\"attachment\"",
+        b"\"type\":\"system\"",
+    ];
+    KINDS
+        .iter()
+        .any(|kind| line.windows(kind.len()).any(|part| part == *kind))
+}
+
+impl Tail {
+    pub fn new(conversation: ConversationId) -> Self {
+        Self {
+            conversation,
+            lines: Lines::new(MAX_LINE),
+            ended: false,
+        }
+    }
+
+    /// Lines that were too long to be read.
+    pub fn skipped(&self) -> u64 {
+        self.lines.skipped()
+    }
+
+    /// Takes the next bytes of the file; gives the facts of the lines that are now complete.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        let Self {
+            conversation,
+            lines,
+            ended,
+        } = self;
+        lines.feed(bytes, |line| {
+            if !matters(line) {
+                return;
+            }
+            // A line that is no record (or one of another program version) tells nothing.
+            if let Ok(record) = serde_json::from_slice::<Record>(line) {
+                read(&record, conversation, ended, &mut facts);
+            }
+        });
+        facts
+    }
+}
+
+fn read(record: &Record, conversation: &ConversationId, ended: &mut bool, facts: &mut Vec<Fact>) {
+    // A resumed conversation may start with copied records, a sub-agent writes elsewhere.
+    let foreign = record
+        .session
+        .as_str()
+        .is_some_and(|id| id != conversation.as_str());
+    if foreign || record.sidechain == Value::Bool(true) {
+        return;
+    }
+    let at = time(&record.timestamp);
+    match record.kind.as_str() {
+        Some("user") => user(record, at, ended, facts),
+        Some("assistant") => assistant(record, at, ended, facts),
+        Some("attachment") => attachment(&record.attachment, at, ended, facts),
+        Some("system") => system(record, at, ended, facts),
+        _ => {}
+    }
+}
+
+fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
+    // The summary after a compaction was written by the model, not given to it.
+    if record.compact_summary == Value::Bool(true) {
+        return;
+    }
+    let Some(text) = content_text(&record.message.content) else {
+        return;
+    };
+    if text.starts_with(INTERRUPTED) {
+        facts.push(Fact::TurnEnded {
+            broken: Some(BreakReason::Interrupted),
+            at,
+        });
+        *ended = true;
+        return;
+    }
+    let meta = record.meta == Value::Bool(true);
+    let (text, came) = match text.strip_prefix(STOP_FEEDBACK) {
+        Some(feedback) if meta => (feedback.to_owned(), Came::StopFeedback),
+        _ if meta => return,
+        _ => (unwrapped(text), Came::Prompt),
+    };
+    *ended = false;
+    facts.push(Fact::UserText { text, came, at });
+}
+
+/// The text of a message: a string, or text blocks. `None` if it holds tool results only.
+fn content_text(content: &Value) -> Option<String> {
+    match content {
+        Value::String(text) => Some(text.clone()),
+        Value::Array(blocks) => {
+            let texts = blocks
+                .iter()
+                .filter(|block| block.get("type").and_then(Value::as_str) == Some("text"))
+                .filter_map(|block| block.get("text").and_then(Value::as_str))
+                .collect::<Vec<_>>();
+            (!texts.is_empty()).then(|| texts.join("\n"))
+        }
+        _ => None,
+    }
+}
+
+fn unwrapped(text: String) -> String {
+    match mailbox_text(&text) {
+        Some(inner) => inner.to_owned(),
+        None => text,
+    }
+}
+
+fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
+    *ended = false;
+    if record.api_error == Value::Bool(true) {
+        let said = content_text(&record.message.content).unwrap_or_default();
+        facts.push(Fact::TurnEnded {
+            broken: Some(BreakReason::ApiError(short(&said, 300))),
+            at,
+        });
+        *ended = true;
+        return;
+    }
+    // What was on the screen when a person interrupted; the model was not heard to the end.
+    if record.message.model.as_str() == Some("<synthetic>") {
+        return;
+    }
+    facts.push(Fact::Assistant { at });
+    if let Some(sample) = usage(&record.message.usage, at) {
+        facts.push(Fact::Usage(sample));
+    }
+}
+
+/// Input tokens of the last request: the program's own measure of how full the context is.
+fn usage(usage: &Value, at: Option<Timestamp>) -> Option<UsageSample> {
+    let count = |name: &str| usage.get(name).and_then(Value::as_u64).unwrap_or(0);
+    let tokens = count("input_tokens")
+        .saturating_add(count("cache_creation_input_tokens"))
+        .saturating_add(count("cache_read_input_tokens"));
+    (tokens > 0).then(|| UsageSample {
+        source: UsageSource::Transcript,
+        used_percentage: None,
+        tokens: Some(tokens),
+        window: None,
+        at: at.unwrap_or_default(),
+    })
+}
+
+fn attachment(attachment: &Value, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
+    match attachment.get("type").and_then(Value::as_str) {
+        Some("hook_additional_context") => {
+            let came = match attachment.get("hookEvent").and_then(Value::as_str) {
+                Some("Stop") => Came::StopFeedback,
+                _ => Came::HookContext,
+            };
+            let texts = match attachment.get("content") {
+                Some(Value::Array(texts)) => texts.as_slice(),
+                Some(text) => std::slice::from_ref(text),
+                None => return,
+            };
+            for text in texts.iter().filter_map(Value::as_str) {
+                *ended = false;
+                facts.push(Fact::UserText {
+                    text: text.to_owned(),
+                    came,
+                    at,
+                });
+            }
+        }
+        Some("queued_command") => {
+            let prompt = attachment.get("prompt").and_then(content_text);
+            if let Some(prompt) = prompt {
+                facts.push(Fact::UserText {
+                    text: unwrapped(prompt),
+                    came: Came::Queued,
+                    at,
+                });
+            }
+        }
+        _ => {}
+    }
+}
+
+fn system(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
+    let empty = |value: &Value| value.as_array().is_none_or(Vec::is_empty);
+    let over = match record.subtype.as_str() {
+        Some("turn_duration") => true,
+        // A hook that answered keeps the turn going.
+        Some("stop_hook_summary") => empty(&record.hook_errors) && empty(&record.hook_context),
+        Some("compact_boundary") => {
+            facts.push(Fact::CompactBoundary);
+            if let Some(tokens) = record.compact.get("postTokens").and_then(Value::as_u64) {
+                facts.push(Fact::Usage(UsageSample {
+                    source: UsageSource::Transcript,
+                    used_percentage: None,
+                    tokens: Some(tokens),
+                    window: None,
+                    at: at.unwrap_or_default(),
+                }));
+            }
+            false
+        }
+        _ => false,
+    };
+    if over && !*ended {
+        *ended = true;
+        facts.push(Fact::TurnEnded { broken: None, at });
+    }
+}
