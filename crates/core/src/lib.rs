@@ -1,1 +1,25 @@
-//! placeholder
+//! The state machines of `sm`, pure: events and time come in, effects go out.
+//!
+//! Nothing here touches a file, a clock, a process, the environment or the network, and nothing
+//! here knows a particular agent program: `agents` translates, [`Profile`] describes.
+
+pub mod effect;
+pub mod event;
+pub mod ids;
+pub mod message;
+pub mod profile;
+pub mod session;
+pub mod signal;
+pub mod words;
+
+pub use effect::{Answer, Effect, Entry, EntryKind, Key, LaunchPlan, Notice, NoticeKind};
+pub use event::{Event, KeyOutcome};
+pub use ids::{
+    ConversationId, EventId, Generation, IdError, MessageId, Process, RequestId, SessionId,
+    SessionName, Timestamp, TurnId, WaiterId,
+};
+pub use message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Sender, Way};
+pub use profile::{AgentKind, Profile, StopAnswer};
+pub use session::{
+    Flight, MessageChange, NewSession, Outcome, Persist, Phase, Record, Session, State,
+};

@@ -36,10 +36,18 @@ pub enum Origin {
 /// What happened in the agent.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Signal {
-    ContextStarted { source: ContextSource, transcript: Option<String> },
-    ContextEnded { reason: EndReason },
+    ContextStarted {
+        source: ContextSource,
+        transcript: Option<String>,
+    },
+    ContextEnded {
+        reason: EndReason,
+    },
     /// A prompt was accepted; a turn begins (or is steered). `text` is what the agent was given.
-    PromptAccepted { text: String, transcript: Option<String> },
+    PromptAccepted {
+        text: String,
+        transcript: Option<String>,
+    },
     /// Tools have run; the agent is about to ask its model again. An answer here reaches this turn.
     ToolsFinished,
     /// The agent does something inside its turn (a tool starts, a request is sent).
@@ -47,13 +55,20 @@ pub enum Signal {
     /// The agent stands still until a person answers.
     PersonNeeded(PersonNeed),
     /// The turn is about to end. An answer here becomes the next request.
-    Stopping { again: bool, background_tasks: u32 },
+    Stopping {
+        again: bool,
+        background_tasks: u32,
+    },
     /// The turn ended without `Stopping`: API error, interrupt, limit.
     TurnBroken(BreakReason),
-    CompactionStarting { automatic: bool },
+    CompactionStarting {
+        automatic: bool,
+    },
     CompactionDone,
     /// A background hook that can wake the agent is waiting for text.
-    MailboxOpen { waiter: WaiterId },
+    MailboxOpen {
+        waiter: WaiterId,
+    },
     Usage(UsageSample),
     /// Known, but without meaning for the state (sub-agent events, notifications of no use).
     Other(String),
@@ -123,11 +138,20 @@ pub enum UsageSource {
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fact {
     /// Text that is now part of the conversation, and by which way it came.
-    UserText { text: String, came: Came, at: Option<Timestamp> },
+    UserText {
+        text: String,
+        came: Came,
+        at: Option<Timestamp>,
+    },
     /// The model said something (text or a tool call).
-    Assistant { at: Option<Timestamp> },
+    Assistant {
+        at: Option<Timestamp>,
+    },
     /// The turn ended by itself or was interrupted.
-    TurnEnded { broken: Option<BreakReason>, at: Option<Timestamp> },
+    TurnEnded {
+        broken: Option<BreakReason>,
+        at: Option<Timestamp>,
+    },
     CompactBoundary,
     Usage(UsageSample),
 }

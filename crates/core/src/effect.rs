@@ -1,0 +1,133 @@
+//! What a session wants done. Effects of a step are carried out after the step is journaled.
+
+use crate::ids::{ConversationId, Generation, MessageId, RequestId, SessionId, TurnId, WaiterId};
+use crate::message::NewMessage;
+use crate::signal::ScreenMark;
+use serde::{Deserialize, Serialize};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Effect {
+    /// Make the terminal and start the agent in it.
+    Launch(LaunchPlan),
+    /// End the session's own processes and its terminal.
+    Terminate,
+    /// The agent has ended: remove what is left of its terminal.
+    CloseTerminal,
+    /// Ask every source. `ours`: does the composer hold exactly this text?
+    Probe { probe: u64, ours: Option<String> },
+    /// Bracketed paste into the agent's own pane.
+    Paste { flight: u64, text: String },
+    /// Press a key, only if the screen is still the one that was looked at.
+    Press {
+        flight: u64,
+        key: Key,
+        guard: Option<ScreenMark>,
+    },
+    /// What a waiting hook call prints.
+    Answer { request: RequestId, answer: Answer },
+    /// Wake the agent through its background hook.
+    Mail {
+        flight: u64,
+        waiter: WaiterId,
+        text: String,
+    },
+    /// A waiter that is no longer wanted ends quietly.
+    Dismiss { waiter: WaiterId },
+    /// Put a text that is too long for a hook's answer where the agent can read it.
+    /// Comes before the answer that names it.
+    Spill { message: MessageId, text: String },
+    /// A message for another session. Its id is derived, so that a repeat is the same message.
+    Tell { to: SessionId, message: NewMessage },
+    /// Tell the owner.
+    Notify(Notice),
+    /// A line in the session's history.
+    Record(Entry),
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Key {
+    Enter,
+    Escape,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LaunchPlan {
+    pub launch: u32,
+    /// Resume this conversation, or start a new one.
+    pub resume: Option<ConversationId>,
+    pub prompt: Option<String>,
+}
+
+/// What a hook call is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    Nothing,
+    /// Text that joins the running turn.
+    Context {
+        text: String,
+    },
+    /// Text that becomes the next request instead of the end of the turn.
+    Continue {
+        text: String,
+    },
+}
+
+/// Something the owner should know about now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    pub kind: NoticeKind,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum NoticeKind {
+    PersonNeeded,
+    MessageHeld,
+    MessageFailed,
+    SessionLost,
+    SessionExited,
+    TurnEnded,
+}
+
+/// A line in a session's history, tagged with the generation and turn it belongs to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Entry {
+    pub generation: Generation,
+    pub turn: TurnId,
+    pub kind: EntryKind,
+    pub text: String,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EntryKind {
+    Launch,
+    State,
+    Context,
+    Turn,
+    Message,
+    Compaction,
+    Exit,
+    /// Recorded and without effect: of an older context, of a nested agent, of a sub-agent, doubled.
+    Ignored,
+    Name,
+    Problem,
+}
+
+impl EntryKind {
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Launch => "launch",
+            Self::State => "state",
+            Self::Context => "context",
+            Self::Turn => "turn",
+            Self::Message => "message",
+            Self::Compaction => "compaction",
+            Self::Exit => "exit",
+            Self::Ignored => "ignored",
+            Self::Name => "name",
+            Self::Problem => "problem",
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Every reason to wake a session is listed here, and only here.
+
+use crate::ids::{Process, Timestamp};
+use crate::message::NewMessage;
+use crate::signal::{Activity, Evidence, Fact, HookCall, StatusReading};
+use crate::{MessageId, SessionName, WaiterId};
+
+#[derive(Debug, Clone, PartialEq)]
+pub enum Event {
+    // ── people and other sessions
+    Send(NewMessage),
+    Withdraw(MessageId),
+    Rename(SessionName),
+    /// Start the agent. Fresh: in a new conversation; otherwise the session's own is resumed.
+    LaunchAsked {
+        fresh: bool,
+    },
+    /// End the session's own processes.
+    KillAsked,
+
+    // ── the agent
+    Hook(HookCall),
+    /// New lines of the transcript, in order, of the named conversation.
+    Facts(Vec<Fact>),
+    Status(StatusReading),
+    Title(Activity),
+    /// The program writes to its terminal, or has been quiet for a while.
+    Output {
+        active: bool,
+    },
+
+    // ── the terminal and the process
+    Started {
+        launch: u32,
+        process: Process,
+    },
+    LaunchFailed {
+        launch: u32,
+        reason: String,
+    },
+    Exited {
+        launch: u32,
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
+    /// The terminal is gone and nobody knows how the agent ended.
+    TerminalGone,
+
+    // ── results of effects
+    Probed {
+        probe: u64,
+        evidence: Evidence,
+    },
+    Pasted {
+        flight: u64,
+        ok: bool,
+    },
+    Pressed {
+        flight: u64,
+        outcome: KeyOutcome,
+    },
+    Mailed {
+        flight: u64,
+        waiter: WaiterId,
+        taken: bool,
+    },
+    WaiterGone {
+        waiter: WaiterId,
+    },
+
+    // ── time and crashes
+    /// The moment `Session::next_deadline` named has come.
+    Tick,
+    /// The daemon has started again: what was in memory is gone, what was journaled is not.
+    Recovered {
+        terminal_alive: bool,
+    },
+}
+
+/// What became of a key press that was guarded by a screen mark.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeyOutcome {
+    Pressed,
+    /// The screen was no longer the one that was looked at: nothing was pressed.
+    ScreenMoved,
+    Failed,
+}
+
+impl Event {
+    /// A short word for the log.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Send(_) => "send",
+            Self::Withdraw(_) => "withdraw",
+            Self::Rename(_) => "rename",
+            Self::LaunchAsked { .. } => "launch asked",
+            Self::KillAsked => "kill asked",
+            Self::Hook(_) => "hook",
+            Self::Facts(_) => "facts",
+            Self::Status(_) => "status",
+            Self::Title(_) => "title",
+            Self::Output { .. } => "output",
+            Self::Started { .. } => "started",
+            Self::LaunchFailed { .. } => "launch failed",
+            Self::Exited { .. } => "exited",
+            Self::TerminalGone => "terminal gone",
+            Self::Probed { .. } => "probed",
+            Self::Pasted { .. } => "pasted",
+            Self::Pressed { .. } => "pressed",
+            Self::Mailed { .. } => "mailed",
+            Self::WaiterGone { .. } => "waiter gone",
+            Self::Tick => "tick",
+            Self::Recovered { .. } => "recovered",
+        }
+    }
+}
+
+/// A moment and what happened: handy for drivers and simulations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stamped {
+    pub at: Timestamp,
+    pub event: Event,
+}

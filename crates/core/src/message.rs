@@ -1,0 +1,232 @@
+//! Messages and what is known about their delivery. A receipt never says more than was proven.
+
+use crate::ids::{MessageId, SessionId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// How urgent a message is for the agent that gets it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Mode {
+    /// Waits for the end of the turn.
+    #[default]
+    Sequential,
+    /// Takes the next hook of a working agent.
+    Important,
+    /// Interrupts the turn.
+    Urgent,
+}
+
+/// Who sent it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "kind")]
+pub enum Sender {
+    Person,
+    Session {
+        id: SessionId,
+        name: String,
+    },
+    /// `sm` itself (stop notices).
+    Sm,
+}
+
+/// By which way a text is given to the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Way {
+    /// The answer to a hook inside a turn.
+    HookAnswer,
+    /// The answer to the hook at the end of a turn.
+    StopAnswer,
+    /// A background hook that wakes the idle agent.
+    Mailbox,
+    /// Bracketed paste and Enter.
+    Paste,
+    /// An argument of the launch line.
+    LaunchArgument,
+}
+
+/// What showed that the agent has the text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Proof {
+    /// The agent's own hook reported the prompt.
+    Hook,
+    /// The agent's transcript holds it.
+    Transcript,
+    /// None is possible with this program: it was pasted, and output followed.
+    OutputFollowed,
+    /// None is possible with this program: it was pasted.
+    None,
+}
+
+/// Why a message is not being delivered right now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Hold {
+    Starting,
+    Working,
+    WaitingForPerson,
+    Draft,
+    Stashed,
+    ShellMode,
+    /// The text would be run as a command if pasted, and no other way is open.
+    LooksLikeCommand,
+    UnknownScreen,
+    Compacting,
+    HandingOff,
+    Lost,
+    NotTaken,
+}
+
+impl Hold {
+    /// What it means for the sender, and what would end it.
+    pub fn explain(&self) -> &'static str {
+        match self {
+            Self::Starting => {
+                "the agent is still starting; it goes in as soon as the agent is ready"
+            }
+            Self::Working => {
+                "the agent is working; it goes in when the turn ends (use --mode important or urgent to be sooner)"
+            }
+            Self::WaitingForPerson => {
+                "the agent waits for a person's answer; nothing is typed into that dialog. Attach and answer it"
+            }
+            Self::Draft => {
+                "somebody's half-typed text is in the composer; it goes in once that was sent or removed"
+            }
+            Self::Stashed => {
+                "a stashed draft would be mixed with it; it goes in once the stash is gone"
+            }
+            Self::ShellMode => "the composer is in shell mode; it goes in once that mode is left",
+            Self::LooksLikeCommand => {
+                "pasted, it would be run as a command of the agent; it goes in through the agent's hooks after its next turn. Use --raw to run it as a command"
+            }
+            Self::UnknownScreen => {
+                "the screen shows something unknown (a menu, a pager, copy mode); it goes in once the composer is back"
+            }
+            Self::Compacting => "the agent is compacting its context; it goes in afterwards",
+            Self::HandingOff => "a handoff is under way; it goes to the successor",
+            Self::Lost => {
+                "the session is lost (its terminal is gone); run `sm restore` and it is delivered"
+            }
+            Self::NotTaken => {
+                "it stands in the composer, but the agent does not take Enter; attach and look"
+            }
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "state")]
+pub enum MessageState {
+    Queued,
+    Held {
+        why: Hold,
+    },
+    /// Given to the agent's terminal or hook; not yet proven.
+    Written {
+        way: Way,
+    },
+    /// Proven to be part of the conversation.
+    Submitted {
+        way: Way,
+        proof: Proof,
+    },
+    /// The agent went on after it.
+    Consumed {
+        way: Way,
+        proof: Proof,
+    },
+    Expired,
+    Withdrawn,
+    Failed {
+        reason: String,
+    },
+}
+
+impl MessageState {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Queued => "queued",
+            Self::Held { .. } => "held",
+            Self::Written { .. } => "written",
+            Self::Submitted { .. } => "submitted",
+            Self::Consumed { .. } => "consumed",
+            Self::Expired => "expired",
+            Self::Withdrawn => "withdrawn",
+            Self::Failed { .. } => "failed",
+        }
+    }
+    /// Nothing more will happen to it.
+    pub fn is_final(&self) -> bool {
+        match self {
+            Self::Queued | Self::Held { .. } | Self::Written { .. } | Self::Submitted { .. } => {
+                false
+            }
+            Self::Consumed { .. } | Self::Expired | Self::Withdrawn | Self::Failed { .. } => true,
+        }
+    }
+    /// Not yet given to the agent: it may still be delivered, withdrawn or expire.
+    pub fn is_pending(&self) -> bool {
+        matches!(self, Self::Queued | Self::Held { .. })
+    }
+    pub fn reached_agent(&self) -> bool {
+        matches!(self, Self::Submitted { .. } | Self::Consumed { .. })
+    }
+    pub fn reason(&self) -> Option<String> {
+        match self {
+            Self::Held { why } => Some(why.explain().to_string()),
+            Self::Failed { reason } => Some(reason.clone()),
+            Self::Expired => Some("its time ran out before the agent could take it".into()),
+            Self::Withdrawn => Some("it was withdrawn before the agent got it".into()),
+            Self::Queued | Self::Written { .. } => None,
+            Self::Submitted { proof, .. } | Self::Consumed { proof, .. } => match proof {
+                Proof::Hook | Proof::Transcript => None,
+                Proof::OutputFollowed => Some("pasted, Enter pressed, and output followed; this program gives no better proof".into()),
+                Proof::None => Some("pasted and Enter pressed; this program gives no proof".into()),
+            },
+        }
+    }
+}
+
+/// A message as its sender makes it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NewMessage {
+    pub id: MessageId,
+    pub from: Sender,
+    pub text: String,
+    pub mode: Mode,
+    /// Typed as it is: a leading `/` is a command.
+    pub raw: bool,
+    /// The sender wants to know when the turn that took it has ended.
+    pub notify: bool,
+    pub expires_at: Option<Timestamp>,
+}
+
+/// A message in a session's queue. The text is written once to the store and never again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Message {
+    #[serde(flatten)]
+    pub meta: MessageMeta,
+    #[serde(skip)]
+    pub text: String,
+}
+
+/// Everything about a message but its text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageMeta {
+    pub id: MessageId,
+    pub from: Sender,
+    pub mode: Mode,
+    pub raw: bool,
+    pub notify: bool,
+    pub expires_at: Option<Timestamp>,
+    pub created_at: Timestamp,
+    pub changed_at: Timestamp,
+    /// Deliveries that were begun and did not arrive.
+    pub attempts: u32,
+    /// An urgent message interrupts once.
+    pub interrupted: bool,
+    #[serde(flatten)]
+    pub state: MessageState,
+}

@@ -1,0 +1,140 @@
+//! Which conversation speaks for the session, and when a new generation begins.
+
+use super::{Session, State};
+use crate::effect::EntryKind;
+use crate::ids::{ConversationId, Timestamp};
+use crate::signal::{ContextSource, HookCall, Origin, Signal};
+
+/// Whether a hook call speaks for the session's present context.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Voice {
+    Current,
+    /// A conversation that becomes the session's by this call.
+    New,
+    /// Of a generation that was left.
+    Late,
+    /// Of another agent that inherited the environment, or of a sub-agent.
+    Foreign,
+    /// Nobody can tell yet; the agent's own status is asked.
+    Stranger,
+}
+
+impl Session {
+    pub(super) fn voice(&self, call: &HookCall) -> Voice {
+        match call.origin {
+            Origin::SubAgent | Origin::Nested => return Voice::Foreign,
+            Origin::Own | Origin::Unknown => {}
+        }
+        let Some(theirs) = &call.conversation else {
+            return Voice::Current;
+        };
+        if self.rec.conversation.as_ref() == Some(theirs) {
+            return Voice::Current;
+        }
+        if self.rec.past.contains(theirs) {
+            // a person went back to an old conversation; a late event never says so
+            let resumed = matches!(
+                call.signal,
+                Signal::ContextStarted {
+                    source: ContextSource::Resume,
+                    ..
+                }
+            );
+            let newer = call.at > self.rec.last_signal;
+            return if resumed && newer && call.origin == Origin::Own {
+                Voice::New
+            } else {
+                Voice::Late
+            };
+        }
+        if self.rec.conversation.is_none() {
+            return Voice::New; // the first one heard of
+        }
+        match call.origin {
+            Origin::Own => match call.signal {
+                Signal::ContextStarted { .. } | Signal::PromptAccepted { .. } => Voice::New,
+                _ => Voice::Stranger,
+            },
+            Origin::SubAgent | Origin::Nested => Voice::Foreign,
+            Origin::Unknown => Voice::Stranger,
+        }
+    }
+
+    /// The conversation is the session's from now on. A first one fills generation 1; any other
+    /// begins a new generation.
+    pub(super) fn adopt(
+        &mut self,
+        conversation: ConversationId,
+        transcript: Option<String>,
+        now: Timestamp,
+    ) {
+        if self.rec.conversation.as_ref() == Some(&conversation) {
+            if transcript.is_some() && self.rec.transcript != transcript {
+                self.rec.transcript = transcript;
+                self.journal();
+            }
+            return;
+        }
+        if self.rec.conversation.is_none() {
+            self.record_line(EntryKind::Context, format!("conversation {conversation}"));
+            self.rec.conversation = Some(conversation);
+            self.rec.transcript = transcript;
+            self.journal();
+            return;
+        }
+        self.new_generation(Some(conversation), transcript, now);
+    }
+
+    pub(super) fn new_generation(
+        &mut self,
+        conversation: Option<ConversationId>,
+        transcript: Option<String>,
+        now: Timestamp,
+    ) {
+        self.close_turn(" (its context was left)");
+        self.rec.generation = self.rec.generation.next();
+        self.rec.compactions = 0;
+        self.rec.usage = None;
+        self.rec.stop_answers = 0;
+        self.rec
+            .past
+            .retain(|past| Some(past) != conversation.as_ref());
+        let old = std::mem::replace(&mut self.rec.conversation, conversation);
+        if let Some(old) = old {
+            self.rec.past.push(old);
+        }
+        self.rec.transcript = transcript;
+        // a waiter of the old context would deliver into the new one unseen
+        self.dismiss_waiters();
+        self.journal();
+        let text = match &self.rec.conversation {
+            Some(new) => format!(
+                "generation {} begins: conversation {new}",
+                self.rec.generation.0
+            ),
+            None => format!("generation {} begins", self.rec.generation.0),
+        };
+        self.record_line(EntryKind::Context, text);
+        self.flight_left_its_context(now);
+    }
+
+    /// The agent's own status names a conversation: that is the session's, whatever hooks were lost.
+    pub(super) fn conversation_seen(&mut self, seen: &ConversationId, now: Timestamp) {
+        if self.rec.conversation.as_ref() == Some(seen) || self.rec.past.contains(seen) {
+            return;
+        }
+        if self.rec.state == State::Starting && self.rec.launch > 1 && self.stranger.is_none() {
+            // a resumed agent may show a passing id before it has loaded its conversation
+            self.stranger = Some(seen.clone());
+            return;
+        }
+        self.stranger = None;
+        self.adopt(seen.clone(), None, now);
+    }
+
+    pub(super) fn dismiss_waiters(&mut self) {
+        for waiter in std::mem::take(&mut self.waiters) {
+            self.effect(crate::Effect::Dismiss { waiter: waiter.id });
+        }
+    }
+}

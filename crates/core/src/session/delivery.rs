@@ -1,0 +1,294 @@
+//! Choosing the way: by the state of the agent, the gentlest way that is open.
+
+use super::hooks::Answered;
+use super::{Flight, Phase, Session, State};
+use crate::effect::{Answer, Effect, Key};
+use crate::ids::{MessageId, RequestId, Timestamp};
+use crate::message::{Hold, Message, Mode, Way};
+use crate::signal::{Activity, Composer, Evidence};
+use crate::words;
+
+/// A held message is looked at again after this, then twice that, up to the longest.
+const RECHECK: i64 = 1_000;
+const RECHECK_LONGEST: i64 = 10_000;
+
+impl Session {
+    /// Called at the end of every step: begins what can begin, and says why the rest waits.
+    pub(super) fn deliver(&mut self, now: Timestamp) {
+        if self.rec.flight.is_some() {
+            return;
+        }
+        let Some(next) = self.next_message() else {
+            return;
+        };
+        match self.rec.state {
+            State::Exited => {
+                let reason = self.exited_reason();
+                self.fail_all(&reason, now);
+            }
+            State::Lost => self.hold(Hold::Lost, now),
+            State::Starting => self.hold(Hold::Starting, now),
+            State::Compacting => self.hold(Hold::Compacting, now),
+            State::HandingOff => self.hold(Hold::HandingOff, now),
+            State::Waiting(_) => self.hold(Hold::WaitingForPerson, now),
+            State::Working => {
+                if self.may_interrupt(&next) {
+                    self.take_off(vec![next], Way::Paste, Phase::Checking, now);
+                    self.look_at_flight(now);
+                } else {
+                    self.hold(Hold::Working, now);
+                }
+            }
+            State::Idle => {
+                if now >= self.recheck_at {
+                    self.take_off(vec![next], Way::Paste, Phase::Checking, now);
+                    self.look_at_flight(now);
+                }
+            }
+        }
+    }
+
+    /// Urgent ones first, then in the order they came.
+    fn next_message(&self) -> Option<MessageId> {
+        let pending = || self.queue.iter().filter(|m| m.meta.state.is_pending());
+        pending()
+            .find(|m| m.meta.mode == Mode::Urgent)
+            .or_else(|| pending().next())
+            .map(|m| m.meta.id.clone())
+    }
+
+    fn may_interrupt(&self, id: &MessageId) -> bool {
+        self.profile.escape_interrupts
+            && self
+                .queue
+                .iter()
+                .any(|m| &m.meta.id == id && m.meta.mode == Mode::Urgent && !m.meta.interrupted)
+    }
+
+    pub(super) fn looks_like_command(&self, text: &str) -> bool {
+        text.trim_start()
+            .chars()
+            .next()
+            .is_some_and(|c| self.profile.command_prefixes.contains(&c))
+    }
+
+    /// The agent was looked at for a delivery; nothing was touched yet.
+    pub(super) fn checked(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        match self.rec.state {
+            State::Idle => self.checked_idle(flight, evidence, now),
+            State::Working => self.checked_working(flight, evidence, now),
+            State::Starting
+            | State::Waiting(_)
+            | State::Compacting
+            | State::HandingOff
+            | State::Exited
+            | State::Lost => self.drop_flight(),
+        }
+    }
+
+    fn checked_working(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let urgent = flight
+            .messages
+            .first()
+            .is_some_and(|id| self.may_interrupt(id));
+        let screen = evidence.screen.as_ref();
+        let safe =
+            screen.is_some_and(|s| s.activity == Activity::Busy && s.composer != Composer::Hidden);
+        if !urgent || !safe {
+            self.drop_flight(); // it waits for a hook or the end of the turn
+            if urgent {
+                self.hold(Hold::Working, now);
+            }
+            return;
+        }
+        let guard = screen.map(|s| s.mark.clone());
+        for id in &flight.messages {
+            self.mark_interrupted(id); // one Escape per message: a second one opens menus
+        }
+        if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase = Phase::Interrupting;
+            flight.phase_since = now;
+        }
+        self.flight_at = Some(now.plus(500));
+        self.journal();
+        self.effect(Effect::Press {
+            flight: flight.no,
+            key: Key::Escape,
+            guard,
+        });
+    }
+
+    fn checked_idle(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let Some(message) = flight
+            .messages
+            .first()
+            .and_then(|id| self.message(id))
+            .cloned()
+        else {
+            self.drop_flight();
+            return;
+        };
+        if !self.profile.reads_screen {
+            self.paste(flight.no, now);
+            return;
+        }
+        let text = words::spoken(&message);
+        let as_command = !message.meta.raw && self.looks_like_command(&text);
+        let composer = evidence
+            .screen
+            .as_ref()
+            .map(|screen| screen.composer.clone());
+        if !evidence.proves_idle() {
+            self.held_idle(Hold::UnknownScreen, now);
+            return;
+        }
+        match composer {
+            Some(Composer::Empty) if as_command => {
+                self.mail_or_hold(&message, Hold::LooksLikeCommand, now)
+            }
+            Some(Composer::Empty) => self.paste(flight.no, now),
+            // pasted before, and never taken: it only lacks its Enter
+            Some(Composer::Ours) => {
+                if let Some(flight) = self.rec.flight.as_mut() {
+                    flight.phase = Phase::Verifying;
+                    flight.phase_since = now;
+                }
+                self.journal();
+                self.look_at_flight(now);
+            }
+            Some(Composer::Draft) => self.mail_or_hold(&message, Hold::Draft, now),
+            Some(Composer::Stashed) => self.mail_or_hold(&message, Hold::Stashed, now),
+            Some(Composer::Shell) => self.mail_or_hold(&message, Hold::ShellMode, now),
+            Some(Composer::Hidden) | None => self.held_idle(Hold::UnknownScreen, now),
+        }
+    }
+
+    fn paste(&mut self, no: u64, now: Timestamp) {
+        let Some(text) = self.flight_text() else {
+            return;
+        };
+        if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase = Phase::Writing;
+            flight.phase_since = now;
+        }
+        self.flight_at = Some(now.plus(2_000));
+        self.journal();
+        self.effect(Effect::Paste { flight: no, text });
+    }
+
+    /// The mailbox leaves the composer alone; without it the message waits.
+    fn mail_or_hold(&mut self, message: &Message, why: Hold, now: Timestamp) {
+        let waiter = self.waiters.last().cloned();
+        match waiter {
+            Some(waiter) if !message.meta.raw => {
+                self.drop_flight();
+                let id = message.meta.id.clone();
+                self.take_off(vec![id], Way::Mailbox, Phase::Answered, now);
+                let text = self.flight_text().unwrap_or_default();
+                let no = self.rec.flight.as_ref().map_or(0, |flight| flight.no);
+                self.effect(Effect::Mail {
+                    flight: no,
+                    waiter: waiter.id,
+                    text,
+                });
+            }
+            Some(_) | None => self.held_idle(why, now),
+        }
+    }
+
+    fn held_idle(&mut self, why: Hold, now: Timestamp) {
+        self.drop_flight();
+        let wait = (RECHECK << self.rechecks.min(4)).min(RECHECK_LONGEST);
+        self.rechecks = self.rechecks.saturating_add(1);
+        self.recheck_at = now.plus(wait);
+        self.hold(why, now);
+    }
+
+    // ── answers to hooks
+
+    /// Important messages join the running turn.
+    pub(super) fn answer_in_turn(&mut self, request: RequestId, now: Timestamp) -> Answered {
+        if self.profile.hook_answer_limit.is_none() || !self.may_answer() {
+            return Answered::No;
+        }
+        let limit = self.profile.hook_answer_limit.unwrap_or(0);
+        let ids = self.fitting(Way::HookAnswer, limit, |m| m.meta.mode != Mode::Sequential);
+        if ids.is_empty() {
+            return Answered::No;
+        }
+        for id in &ids {
+            let text = self
+                .queue
+                .iter()
+                .find(|m| &m.meta.id == id)
+                .map(words::spoken);
+            if let Some(text) = text.filter(|text| self.must_spill(text, Way::HookAnswer)) {
+                self.effect(Effect::Spill {
+                    message: id.clone(),
+                    text,
+                });
+            }
+        }
+        let text = self.compose(&ids, Way::HookAnswer);
+        self.take_off(ids, Way::HookAnswer, Phase::Answered, now);
+        self.effect(Effect::Answer {
+            request,
+            answer: Answer::Context { text },
+        });
+        Answered::Yes
+    }
+
+    /// Whatever waits becomes the next request, merged into one: such answers are limited in a row.
+    pub(super) fn answer_at_stop(&mut self, request: RequestId, now: Timestamp) -> Answered {
+        let Some(stop) = self.profile.stop_answer else {
+            return Answered::No;
+        };
+        if self.rec.stop_answers >= stop.in_a_row || !self.may_answer() {
+            return Answered::No;
+        }
+        let ids = self.fitting(Way::StopAnswer, stop.limit, |_| true);
+        if ids.is_empty() {
+            return Answered::No;
+        }
+        let text = self.compose(&ids, Way::StopAnswer);
+        self.rec.stop_answers += 1;
+        self.take_off(ids, Way::StopAnswer, Phase::Answered, now);
+        self.effect(Effect::Answer {
+            request,
+            answer: Answer::Continue { text },
+        });
+        Answered::Yes
+    }
+
+    /// A hook may be answered unless another delivery has touched the agent and is not proven.
+    fn may_answer(&mut self) -> bool {
+        match &self.rec.flight {
+            None => true,
+            Some(flight) if flight.phase.touched_agent() => false,
+            Some(_) => {
+                self.drop_flight();
+                true
+            }
+        }
+    }
+
+    /// The first messages that fit together, in order. A raw one has to be typed: it and what
+    /// follows it wait.
+    fn fitting(&self, way: Way, limit: usize, wanted: impl Fn(&Message) -> bool) -> Vec<MessageId> {
+        let mut ids: Vec<MessageId> = Vec::new();
+        for message in self.queue.iter().filter(|m| m.meta.state.is_pending()) {
+            if !wanted(message) {
+                continue;
+            }
+            if message.meta.raw {
+                break;
+            }
+            ids.push(message.meta.id.clone());
+            if self.compose(&ids, way).chars().count() > limit {
+                ids.pop();
+                break;
+            }
+        }
+        ids
+    }
+}

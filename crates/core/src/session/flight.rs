@@ -1,0 +1,417 @@
+//! The one delivery under way: from the look at the agent to the proof.
+//!
+//! A phase is journaled before its effect. After a crash the evidence decides how to go on: text in
+//! the conversation is proof, text in the composer gets its Enter, text in neither was never given.
+
+use super::{Flight, Phase, Session, State};
+use crate::effect::{Effect, Key};
+use crate::event::KeyOutcome;
+use crate::ids::{MessageId, Timestamp};
+use crate::message::{Hold, MessageState, Proof, Way};
+use crate::signal::{Activity, Composer, Evidence, ScreenMark};
+use crate::{WaiterId, words};
+
+/// A proof that did not come in this time is looked for.
+const PROOF_PATIENCE: i64 = 1_500;
+/// An agent may take this long to show a paste.
+const PASTE_PATIENCE: i64 = 8_000;
+/// Nothing in the conversation this long after the agent had it and went idle: it was not taken.
+const SETTLE: i64 = 1_500;
+/// An interrupted agent may take this long to become idle.
+const INTERRUPT_PATIENCE: i64 = 6_000;
+/// Deliveries that did not arrive before the message fails.
+const ATTEMPTS: u32 = 5;
+/// Looks at a composer that does not let go of our text before the owner is told.
+const ENTERS: u32 = 4;
+
+impl Session {
+    /// The text of the flight exactly as the agent gets it; the same before and after a crash.
+    pub(super) fn flight_text(&self) -> Option<String> {
+        let flight = self.rec.flight.as_ref()?;
+        Some(self.compose(&flight.messages, flight.way))
+    }
+
+    pub(super) fn compose(&self, ids: &[MessageId], way: Way) -> String {
+        let texts: Vec<String> = self
+            .queue
+            .iter()
+            .filter(|m| ids.contains(&m.meta.id))
+            .map(|m| {
+                let text = words::spoken(m);
+                if self.must_spill(&text, way) {
+                    words::spilled(&self.spill_path(&m.meta.id), &text)
+                } else {
+                    text
+                }
+            })
+            .collect();
+        let text = words::merged(&texts);
+        match way {
+            Way::Paste | Way::LaunchArgument => words::sanitize(&text),
+            Way::HookAnswer | Way::StopAnswer | Way::Mailbox => text,
+        }
+    }
+
+    /// Too long for the answer to a hook: the agent is told where it is.
+    pub(super) fn must_spill(&self, text: &str, way: Way) -> bool {
+        match way {
+            Way::HookAnswer => self
+                .profile
+                .hook_answer_limit
+                .is_some_and(|limit| text.chars().count() > limit),
+            Way::StopAnswer | Way::Mailbox | Way::Paste | Way::LaunchArgument => false,
+        }
+    }
+
+    pub(super) fn spill_path(&self, id: &MessageId) -> String {
+        format!("{}/messages/{id}.txt", self.folder)
+    }
+
+    pub(super) fn take_off(
+        &mut self,
+        messages: Vec<MessageId>,
+        way: Way,
+        phase: Phase,
+        now: Timestamp,
+    ) {
+        let no = self.rec.next_flight;
+        self.rec.next_flight += 1;
+        if phase == Phase::Answered {
+            for id in &messages {
+                self.set_message(id, MessageState::Written { way }, now);
+            }
+        }
+        self.rec.flight = Some(Flight {
+            no,
+            messages,
+            way,
+            phase,
+            generation: self.rec.generation,
+            since: now,
+            phase_since: now,
+            tries: 0,
+        });
+        self.flight_at = match phase {
+            Phase::Answered => Some(now.plus(PROOF_PATIENCE)),
+            Phase::Checking
+            | Phase::Interrupting
+            | Phase::Writing
+            | Phase::Verifying
+            | Phase::Entering => None,
+        };
+        self.journal();
+    }
+
+    /// Nothing was touched: the messages are where they were.
+    pub(super) fn drop_flight(&mut self) {
+        self.rec.flight = None;
+        self.flight_at = None;
+        self.journal();
+    }
+
+    fn phase(&mut self, phase: Phase, now: Timestamp) {
+        if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase = phase;
+            flight.phase_since = now;
+        }
+        self.journal();
+    }
+
+    /// It did not arrive: back into the queue, in its place.
+    fn requeue(&mut self, now: Timestamp) {
+        let Some(flight) = self.rec.flight.take() else {
+            return;
+        };
+        self.flight_at = None;
+        for id in flight.messages {
+            let attempts = match self.queue.iter_mut().find(|m| m.meta.id == id) {
+                Some(message) => {
+                    message.meta.attempts += 1;
+                    message.meta.attempts
+                }
+                None => continue,
+            };
+            if attempts >= ATTEMPTS {
+                let reason = format!(
+                    "the agent did not take it in {attempts} attempts; attach and look at its screen"
+                );
+                self.fail(&id, reason, now);
+            } else {
+                self.set_message(&id, MessageState::Queued, now);
+            }
+        }
+        self.recheck_at = now.plus(200);
+        self.journal();
+    }
+
+    pub(super) fn look_at_flight(&mut self, now: Timestamp) {
+        if self.rec.flight.is_none() {
+            return;
+        }
+        self.flight_at = Some(now.plus(PROOF_PATIENCE)); // the answer may get lost
+        self.ask(now);
+    }
+
+    // ── results of effects
+
+    pub(super) fn pasted(&mut self, no: u64, ok: bool, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_ref().filter(|f| f.no == no) else {
+            return;
+        };
+        if flight.phase != Phase::Writing {
+            return;
+        }
+        if !ok {
+            self.requeue(now);
+            return;
+        }
+        for id in flight.messages.clone() {
+            self.set_message(&id, MessageState::Written { way: Way::Paste }, now);
+        }
+        self.phase(Phase::Verifying, now);
+        if self.profile.reads_screen {
+            self.look_at_flight(now);
+        } else {
+            self.enter(None, now);
+        }
+    }
+
+    pub(super) fn pressed(&mut self, no: u64, outcome: KeyOutcome, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_ref().filter(|f| f.no == no) else {
+            return;
+        };
+        match (flight.phase, outcome) {
+            (Phase::Entering, KeyOutcome::Pressed) => {
+                self.flight_at = Some(now.plus(PROOF_PATIENCE));
+            }
+            (Phase::Entering, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
+                self.phase(Phase::Verifying, now);
+                self.look_at_flight(now);
+            }
+            (Phase::Interrupting, KeyOutcome::Pressed) => self.flight_at = Some(now.plus(100)),
+            (Phase::Interrupting, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
+                self.phase(Phase::Checking, now);
+                self.look_at_flight(now);
+            }
+            (
+                Phase::Checking | Phase::Writing | Phase::Verifying | Phase::Answered,
+                KeyOutcome::Pressed | KeyOutcome::ScreenMoved | KeyOutcome::Failed,
+            ) => {}
+        }
+    }
+
+    pub(super) fn mailed(&mut self, no: u64, waiter: WaiterId, taken: bool, now: Timestamp) {
+        self.waiters.retain(|w| w.id != waiter);
+        if self
+            .rec
+            .flight
+            .as_ref()
+            .is_none_or(|flight| flight.no != no)
+        {
+            return;
+        }
+        if taken {
+            self.flight_at = Some(now.plus(PROOF_PATIENCE));
+        } else {
+            self.requeue(now);
+        }
+    }
+
+    fn enter(&mut self, guard: Option<ScreenMark>, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_mut() else {
+            return;
+        };
+        flight.tries += 1;
+        let no = flight.no;
+        self.phase(Phase::Entering, now);
+        self.flight_at = Some(now.plus(PROOF_PATIENCE));
+        self.effect(Effect::Press {
+            flight: no,
+            key: Key::Enter,
+            guard,
+        });
+    }
+
+    // ── proof
+
+    /// A prompt the agent accepted, or a text in its record.
+    pub(super) fn prompt_proves(&mut self, text: &str, proof: Proof, now: Timestamp) {
+        let Some(flight) = &self.rec.flight else {
+            return;
+        };
+        if !flight.phase.touched_agent() {
+            return;
+        }
+        let way = flight.way;
+        let ours = self.compose(&flight.messages, way);
+        if words::same(text, &ours) || words::holds(text, &ours) {
+            self.proven(way, proof, now);
+        }
+    }
+
+    /// All the proof a program without hooks can give.
+    pub(super) fn output_proves(&mut self, now: Timestamp) {
+        let Some(flight) = &self.rec.flight else {
+            return;
+        };
+        if flight.phase == Phase::Entering && !self.profile.has_transcript {
+            self.proven(flight.way, Proof::OutputFollowed, now);
+        }
+    }
+
+    fn proven(&mut self, way: Way, proof: Proof, now: Timestamp) {
+        let Some(flight) = self.rec.flight.take() else {
+            return;
+        };
+        self.flight_at = None;
+        for id in flight.messages {
+            if let Some(message) = self.queue.iter().find(|m| m.meta.id == id) {
+                if message.meta.notify {
+                    self.rec.asked.push(message.meta.from.clone());
+                }
+            }
+            self.set_message(&id, MessageState::Submitted { way, proof }, now);
+        }
+        self.told_hold = false;
+        self.journal();
+    }
+
+    pub(super) fn newest_submission(&self) -> Option<Timestamp> {
+        self.queue
+            .iter()
+            .filter(|m| m.meta.state.reached_agent())
+            .map(|m| m.meta.changed_at)
+            .max()
+    }
+
+    /// The context the flight was meant for is gone; what it proved had come before.
+    pub(super) fn flight_left_its_context(&mut self, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_mut() else {
+            return;
+        };
+        match flight.way {
+            // still in the composer, or on its way to the new context: the evidence will tell
+            Way::Paste | Way::LaunchArgument => {
+                flight.generation = self.rec.generation;
+                self.flight_at = Some(now.plus(100));
+            }
+            Way::HookAnswer | Way::StopAnswer | Way::Mailbox => self.requeue(now),
+        }
+    }
+
+    // ── evidence
+
+    pub(super) fn flight_probed(&mut self, evidence: &Evidence, now: Timestamp) {
+        let Some(flight) = self.rec.flight.clone() else {
+            return;
+        };
+        match flight.phase {
+            Phase::Checking => self.checked(&flight, evidence, now),
+            Phase::Interrupting => self.interrupt_probed(&flight, now),
+            Phase::Writing | Phase::Verifying | Phase::Entering => {
+                self.composer_probed(&flight, evidence, now);
+            }
+            Phase::Answered => self.answer_probed(&flight, evidence, now),
+        }
+    }
+
+    fn interrupt_probed(&mut self, flight: &Flight, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        if self.rec.state == State::Working && waited < INTERRUPT_PATIENCE {
+            self.flight_at = Some(now.plus(100));
+        } else {
+            // idle: deliver as to any idle agent. Not idle: it waits like an important one.
+            self.drop_flight();
+            self.recheck_at = now;
+        }
+    }
+
+    /// Our text was (perhaps) pasted: where is it?
+    fn composer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        let Some(screen) = &evidence.screen else {
+            if self.profile.reads_screen {
+                self.flight_at = Some(now.plus(500));
+            } else if flight.phase == Phase::Entering && waited >= PROOF_PATIENCE {
+                self.proven(flight.way, Proof::None, now);
+            } else {
+                self.phase(Phase::Verifying, flight.phase_since);
+                self.enter(None, now);
+            }
+            return;
+        };
+        let dialog = matches!(screen.activity, Activity::Waiting(_))
+            || matches!(self.rec.state, State::Waiting(_));
+        let busy = screen.activity == Activity::Busy || self.rec.state == State::Working;
+        match screen.composer {
+            Composer::Ours if dialog || busy => {
+                // a turn began under our hands: our text waits in the composer for its end
+                self.flight_at = Some(now.plus(500));
+            }
+            Composer::Ours if flight.tries >= ENTERS && waited < PASTE_PATIENCE => {
+                self.hold_flight(Hold::NotTaken, now);
+                self.flight_at = Some(now.plus(1000));
+            }
+            Composer::Ours => self.enter(Some(screen.mark.clone()), now),
+            Composer::Empty if dialog || busy || !evidence.proves_idle() => {
+                self.flight_at = Some(now.plus(200)); // the proof is on its way, or the turn's end is
+            }
+            Composer::Empty => self.composer_is_empty(flight, evidence, now),
+            Composer::Draft | Composer::Stashed | Composer::Shell => {
+                // somebody types into it: what they do with it is theirs; if it is gone, we go on
+                if waited >= PROOF_PATIENCE {
+                    self.hold_flight(Hold::Draft, now);
+                    self.flight_at = Some(now.plus(1000));
+                } else {
+                    self.flight_at = Some(now.plus(30));
+                }
+            }
+            Composer::Hidden => self.flight_at = Some(now.plus(300)),
+        }
+    }
+
+    /// Neither in the composer nor in the conversation.
+    fn composer_is_empty(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        let (patience, soon) = match flight.phase {
+            // not shown yet, or shown and gone
+            Phase::Writing | Phase::Verifying => (PASTE_PATIENCE, (waited / 2).clamp(4, 250)),
+            Phase::Entering => (SETTLE, 200),
+            Phase::Checking | Phase::Interrupting | Phase::Answered => (SETTLE, 200),
+        };
+        if waited < patience {
+            self.flight_at = Some(now.plus(soon));
+        } else if evidence.transcript_read || !self.profile.has_transcript {
+            self.requeue(now);
+        } else {
+            self.flight_at = Some(now.plus(1000));
+        }
+    }
+
+    /// A hook, the mailbox or the launch line had it: is it in the conversation?
+    fn answer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let settled = now.since(flight.phase_since) >= SETTLE;
+        let idle = self.rec.state == State::Idle && evidence.proves_idle();
+        let ended = idle && now.since(self.rec.since) >= SETTLE;
+        if settled && ended && evidence.transcript_read {
+            self.requeue(now);
+        } else if idle {
+            self.flight_at = Some(now.plus(300));
+        } else {
+            self.flight_at = Some(now.plus(5_000)); // working: the transcript tells, or the turn's end
+        }
+    }
+
+    fn hold_flight(&mut self, why: Hold, now: Timestamp) {
+        if !self.told_hold {
+            self.told_hold = true;
+            let text = format!(
+                "a message for {} stands in its composer: {}",
+                self.rec.name,
+                why.explain()
+            );
+            self.notify(crate::NoticeKind::MessageHeld, text);
+        }
+        let _ = now;
+    }
+}

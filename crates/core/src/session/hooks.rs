@@ -1,0 +1,298 @@
+//! What the agent's own hooks tell: the best signal there is, if it is the session's own.
+
+use super::context::Voice;
+use super::{Session, State, Waiter};
+use crate::effect::{Answer, Effect, EntryKind};
+use crate::ids::{RequestId, Timestamp};
+use crate::message::Proof;
+use crate::signal::{
+    BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal, UsageSample,
+};
+
+/// Hook calls remembered by id.
+const SEEN_KEPT: usize = 64;
+
+impl Session {
+    pub(super) fn hook(&mut self, call: HookCall, now: Timestamp) {
+        let request = call.request;
+        let answered = self.heard(call, now);
+        if let (Some(request), Answered::No) = (request, answered) {
+            self.effect(Effect::Answer {
+                request,
+                answer: Answer::Nothing,
+            });
+        }
+    }
+
+    fn heard(&mut self, call: HookCall, now: Timestamp) -> Answered {
+        if self.rec.seen.contains(&call.id) {
+            return Answered::No; // came by socket and by spool
+        }
+        if !self.rec.state.is_live() {
+            self.ignore(&call, "the session has ended");
+            return Answered::No;
+        }
+        match self.voice(&call) {
+            Voice::Current => {}
+            Voice::New => {
+                let transcript = match &call.signal {
+                    Signal::ContextStarted { transcript, .. }
+                    | Signal::PromptAccepted { transcript, .. } => transcript.clone(),
+                    _ => None,
+                };
+                if let Some(conversation) = call.conversation.clone() {
+                    self.adopt(conversation, transcript, now);
+                }
+            }
+            Voice::Late => {
+                self.ignore(&call, "of an older context");
+                return Answered::No;
+            }
+            Voice::Foreign => {
+                self.ignore(&call, "of a sub-agent or a nested agent");
+                return Answered::No;
+            }
+            Voice::Stranger => {
+                self.ignore(&call, "of an unknown conversation");
+                self.stranger = call.conversation;
+                self.ask(now);
+                return Answered::No;
+            }
+        }
+        if let Signal::Usage(sample) = call.signal {
+            self.sampled(sample); // debounced and unordered: never a sign of state
+            return Answered::No;
+        }
+        if let Signal::MailboxOpen { waiter } = call.signal {
+            self.mailbox_open(
+                Waiter {
+                    id: waiter,
+                    conversation: call.conversation,
+                },
+                now,
+            );
+            return Answered::Later;
+        }
+        self.rec.seen.push_back(call.id.clone());
+        if self.rec.seen.len() > SEEN_KEPT {
+            self.rec.seen.pop_front();
+        }
+        if call.at < self.rec.last_signal {
+            // overtaken: it proves what it proves, but the state has moved on
+            if let Signal::PromptAccepted { text, .. } = &call.signal {
+                self.prompt_proves(text, Proof::Hook, now);
+            }
+            self.ignore(&call, "overtaken by a newer one");
+            return Answered::No;
+        }
+        self.rec.last_signal = call.at;
+        self.journal_later();
+        self.signal(call.signal, call.request, now)
+    }
+
+    fn signal(&mut self, signal: Signal, request: Option<RequestId>, now: Timestamp) -> Answered {
+        match signal {
+            Signal::ContextStarted { source, transcript } => {
+                self.context_started(source, transcript, now);
+            }
+            Signal::ContextEnded { reason } => self.context_ended(reason),
+            Signal::PromptAccepted { text, transcript } => {
+                if transcript.is_some() && self.rec.transcript != transcript {
+                    self.rec.transcript = transcript;
+                    self.journal();
+                }
+                self.rec.stop_answers = 0;
+                self.consume_submitted(now);
+                self.open_turn();
+                self.prompt_proves(&text, Proof::Hook, now);
+                self.become_state(State::Working, "a prompt was accepted", now);
+            }
+            Signal::ToolsFinished => {
+                self.rec.stop_answers = 0;
+                self.working("tools have run", now);
+                if let Some(request) = request {
+                    return self.answer_in_turn(request, now);
+                }
+            }
+            Signal::Working => self.working("it works", now),
+            Signal::PersonNeeded(need) => self.person_needed(need, now),
+            Signal::Stopping {
+                again: _,
+                background_tasks,
+            } => {
+                self.consume_submitted(now);
+                if let Some(request) = request {
+                    if let Answered::Yes = self.answer_at_stop(request, now) {
+                        self.become_state(State::Working, "it goes on with a message", now);
+                        return Answered::Yes;
+                    }
+                }
+                self.turn_over("", now);
+                let why = match background_tasks {
+                    0 => "the turn has ended".to_string(),
+                    n => format!("the turn has ended; {n} background task(s) still run"),
+                };
+                self.become_state(State::Idle, why, now);
+            }
+            Signal::TurnBroken(reason) => self.turn_broken(&reason, now),
+            Signal::CompactionStarting { automatic } => {
+                let why = if automatic {
+                    "the agent compacts its context by itself"
+                } else {
+                    "the agent compacts its context as it was told"
+                };
+                self.become_state(State::Compacting, why, now);
+            }
+            Signal::CompactionDone => self.compacted(now),
+            Signal::Usage(_) | Signal::MailboxOpen { .. } | Signal::Other(_) => {}
+        }
+        Answered::No
+    }
+
+    fn context_started(
+        &mut self,
+        source: ContextSource,
+        transcript: Option<String>,
+        now: Timestamp,
+    ) {
+        if transcript.is_some() && self.rec.transcript != transcript {
+            self.rec.transcript = transcript;
+            self.journal();
+        }
+        match source {
+            ContextSource::Compact => self.compacted(now),
+            ContextSource::Startup
+            | ContextSource::Resume
+            | ContextSource::Clear
+            | ContextSource::Fork
+            | ContextSource::Other => {
+                self.turn_over(" (a context started)", now);
+                self.become_state(State::Idle, "a context has started", now);
+            }
+        }
+    }
+
+    fn context_ended(&mut self, reason: EndReason) {
+        let text = match reason {
+            EndReason::Clear => "the context was cleared",
+            EndReason::Exit => "the agent is about to exit",
+            EndReason::Other => "the context ended",
+        };
+        self.record_line(EntryKind::Context, text);
+    }
+
+    /// Compaction is reported by several hooks; it is counted when it was under way.
+    pub(super) fn compacted(&mut self, now: Timestamp) {
+        if self.rec.state != State::Compacting {
+            return;
+        }
+        self.rec.compactions += 1;
+        self.record_line(
+            EntryKind::Compaction,
+            format!("compaction {} done", self.rec.compactions),
+        );
+        if self.rec.turn_open {
+            self.become_state(State::Working, "the turn goes on after a compaction", now);
+        } else {
+            self.become_state(State::Idle, "its context was compacted", now);
+        }
+        self.journal();
+    }
+
+    pub(super) fn working(&mut self, why: &str, now: Timestamp) {
+        self.open_turn();
+        if self.rec.state != State::Compacting {
+            self.become_state(State::Working, why, now);
+        }
+    }
+
+    pub(super) fn person_needed(&mut self, need: PersonNeed, now: Timestamp) {
+        let why = match &need {
+            PersonNeed::Permission(tool) => format!("it asks for permission ({tool})"),
+            PersonNeed::Question => "it asks a question".to_string(),
+            PersonNeed::FirstRun(what) => format!("it shows a first-run dialog ({what})"),
+        };
+        if matches!(need, PersonNeed::Permission(_) | PersonNeed::Question) {
+            if let (State::Waiting(PersonNeed::Permission(_)), true) =
+                (&self.rec.state, self.rec.turn_open)
+            {
+                return; // a second source for the same dialog, with fewer words
+            }
+        }
+        self.become_state(State::Waiting(need), why, now);
+    }
+
+    pub(super) fn turn_broken(&mut self, reason: &BreakReason, now: Timestamp) {
+        let how = match reason {
+            BreakReason::Interrupted => " by an interrupt".to_string(),
+            BreakReason::ApiError(error) => format!(" in an API error ({error})"),
+            BreakReason::Denied => " because a tool call was denied".to_string(),
+            BreakReason::Other(other) => format!(" ({other})"),
+        };
+        self.turn_over(&how, now);
+        self.become_state(State::Idle, format!("the turn ended{how}"), now);
+    }
+
+    /// The turn is over: what it was given is consumed, who asked is told.
+    pub(super) fn turn_over(&mut self, how: &str, now: Timestamp) {
+        self.consume_submitted(now);
+        self.close_turn(how);
+    }
+
+    pub(super) fn sampled(&mut self, sample: UsageSample) {
+        let newer = self
+            .rec
+            .usage
+            .as_ref()
+            .is_none_or(|old| old.at <= sample.at);
+        if newer {
+            self.rec.usage = Some(sample);
+            self.journal_later();
+        }
+    }
+
+    fn mailbox_open(&mut self, waiter: Waiter, now: Timestamp) {
+        let current = waiter.conversation.is_none() || waiter.conversation == self.rec.conversation;
+        self.dismiss_waiters(); // one is enough, and the newest belongs to the living process
+        if current && self.profile.mailbox {
+            self.waiters.push(waiter);
+            if self.rec.state == State::Idle {
+                self.recheck_at = now;
+            }
+        } else {
+            self.effect(Effect::Dismiss { waiter: waiter.id });
+        }
+    }
+
+    fn ignore(&mut self, call: &HookCall, why: &str) {
+        let word = match &call.signal {
+            Signal::ContextStarted { .. } => "context started",
+            Signal::ContextEnded { .. } => "context ended",
+            Signal::PromptAccepted { .. } => "prompt accepted",
+            Signal::ToolsFinished => "tools finished",
+            Signal::Working => "working",
+            Signal::PersonNeeded(_) => "person needed",
+            Signal::Stopping { .. } => "stopping",
+            Signal::TurnBroken(_) => "turn broken",
+            Signal::CompactionStarting { .. } => "compaction starting",
+            Signal::CompactionDone => "compaction done",
+            Signal::MailboxOpen { .. } => "mailbox open",
+            Signal::Usage(_) => "usage",
+            Signal::Other(what) => what.as_str(),
+        };
+        let text = format!("{word}: {why}");
+        if let Signal::MailboxOpen { waiter } = call.signal {
+            self.effect(Effect::Dismiss { waiter });
+        }
+        self.record_line(EntryKind::Ignored, text);
+    }
+}
+
+/// Whether a waiting hook call has its answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Answered {
+    Yes,
+    No,
+    /// A mailbox waiter: it stays open.
+    Later,
+}

@@ -1,0 +1,357 @@
+//! Launch, exit, loss, restore, and starting again after a crash of the daemon.
+
+use super::{Phase, Session, State};
+use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
+use crate::ids::{Process, SessionName, Timestamp, TurnId};
+use crate::message::{Hold, MessageState, Way};
+use crate::words;
+
+/// How long after a launch, and after each look, a starting agent is looked at again.
+const STARTING_LOOKS: [i64; 6] = [700, 700, 1000, 2000, 4000, 8000];
+/// A working agent that gave no sign for this long is looked at.
+const WORKING_LOOK: i64 = 20_000;
+const WAITING_LOOK: i64 = 10_000;
+const COMPACTING_LOOK: i64 = 20_000;
+
+impl Session {
+    /// Moves to a state. The same state with a new reason only changes the reason.
+    pub(super) fn become_state(&mut self, state: State, why: impl Into<String>, now: Timestamp) {
+        let why = why.into();
+        if self.rec.state == state {
+            if self.rec.why != why {
+                self.rec.why = why;
+                self.journal();
+            }
+            self.arm_check(now);
+            return;
+        }
+        self.record_line(EntryKind::State, format!("{}: {why}", state.word()));
+        if let State::Waiting(_) = state {
+            let text = format!(
+                "{} waits for you: {why}. Answer it with: sm attach {}",
+                self.rec.name, self.rec.name
+            );
+            self.notify(NoticeKind::PersonNeeded, text);
+        }
+        self.rec.state = state;
+        self.rec.since = now;
+        self.rec.why = why;
+        self.checks = 0;
+        self.rechecks = 0;
+        self.recheck_at = now;
+        self.told_hold = false;
+        self.arm_check(now);
+        self.journal();
+    }
+
+    /// Every state that could be untrue has a moment at which the other signals are asked.
+    pub(super) fn arm_check(&mut self, now: Timestamp) {
+        let wait = match self.rec.state {
+            State::Starting => {
+                let at = (self.checks as usize).min(STARTING_LOOKS.len() - 1);
+                Some(STARTING_LOOKS[at])
+            }
+            State::Working | State::HandingOff => Some(WORKING_LOOK),
+            State::Waiting(_) => Some(WAITING_LOOK),
+            State::Compacting => Some(COMPACTING_LOOK),
+            State::Idle | State::Exited | State::Lost => None,
+        };
+        self.check_at = wait.map(|ms| now.plus(ms));
+    }
+
+    pub(super) fn check(&mut self, now: Timestamp) {
+        self.checks = self.checks.saturating_add(1);
+        self.arm_check(now);
+        if self.rec.state.is_live() && self.rec.launch > 0 {
+            self.ask(now);
+        }
+    }
+
+    /// Asks every source, unless somebody has already asked.
+    pub(super) fn ask(&mut self, now: Timestamp) {
+        if self.probe.is_some() {
+            return;
+        }
+        let ours = self.flight_text();
+        let no = self.next_probe;
+        self.next_probe += 1;
+        self.probe = Some(super::PendingProbe { no, asked_at: now });
+        self.effect(Effect::Probe { probe: no, ours });
+    }
+
+    pub(super) fn rename(&mut self, name: SessionName) {
+        if self.rec.name == name {
+            return;
+        }
+        self.record_line(
+            EntryKind::Name,
+            format!("{} is now called {name}", self.rec.name),
+        );
+        self.rec.name = name;
+        self.journal();
+    }
+
+    pub(super) fn launch(&mut self, fresh: bool, now: Timestamp) {
+        if self.rec.launch > 0 && self.rec.state.is_live() {
+            return; // it runs
+        }
+        self.rec.launch += 1;
+        self.rec.process = None;
+        self.rec.ending = false;
+        self.rec.exit_code = None;
+        self.rec.turn_open = false;
+        self.waiters.clear();
+        self.probe = None;
+        let first = self.rec.launch == 1;
+        let resume = if first || fresh {
+            None
+        } else {
+            self.rec.conversation.clone()
+        };
+        if !first && resume.is_none() {
+            // a relaunch without the old conversation is a new context
+            self.new_generation(None, None, now);
+        }
+        let prompt = self.prompt_for_launch(now);
+        self.record_line(
+            EntryKind::Launch,
+            match &resume {
+                Some(conversation) => {
+                    format!("launch {}, resuming {conversation}", self.rec.launch)
+                }
+                None => format!("launch {}", self.rec.launch),
+            },
+        );
+        self.become_state(State::Starting, "the agent is being started", now);
+        self.journal();
+        self.effect(Effect::Launch(LaunchPlan {
+            launch: self.rec.launch,
+            resume,
+            prompt,
+        }));
+    }
+
+    /// A first message goes in on the launch line: race-free where the agent takes one.
+    fn prompt_for_launch(&mut self, now: Timestamp) -> Option<String> {
+        if !self.profile.prompt_argument || self.rec.flight.is_some() {
+            return None;
+        }
+        let first = self.queue.iter().find(|m| m.meta.state.is_pending())?;
+        if first.meta.raw || self.looks_like_command(&words::spoken(first)) {
+            return None;
+        }
+        let text = words::sanitize(&words::spoken(first));
+        // a very long argument would not fit into the command line of every system
+        if text.trim().is_empty() || text.len() > 60_000 {
+            return None;
+        }
+        let id = first.meta.id.clone();
+        self.take_off(vec![id], Way::LaunchArgument, Phase::Answered, now);
+        Some(text)
+    }
+
+    pub(super) fn started(&mut self, launch: u32, process: Process, now: Timestamp) {
+        if launch != self.rec.launch {
+            return;
+        }
+        self.rec.process = Some(process);
+        self.journal();
+        if self.rec.state == State::Starting {
+            self.rec.why = "the agent's process runs".into();
+            self.checks = 0;
+            self.arm_check(now);
+        }
+    }
+
+    pub(super) fn launch_failed(&mut self, launch: u32, reason: String, now: Timestamp) {
+        if launch != self.rec.launch || !self.rec.state.is_live() {
+            return;
+        }
+        self.end(
+            None,
+            format!("the agent could not be started: {reason}"),
+            now,
+        );
+    }
+
+    pub(super) fn exited(
+        &mut self,
+        launch: u32,
+        code: Option<i32>,
+        signal: Option<i32>,
+        now: Timestamp,
+    ) {
+        if launch != self.rec.launch || !self.rec.state.is_live() {
+            return;
+        }
+        let why = match (self.rec.ending, code, signal) {
+            (true, _, _) => "it was ended with sm kill".to_string(),
+            (false, Some(0), _) => "the agent ended by itself (exit code 0)".to_string(),
+            (false, Some(code), _) => format!("the agent ended with exit code {code}"),
+            (false, None, Some(signal)) => format!("the agent was killed by signal {signal}"),
+            (false, None, None) => "the agent ended; its exit code is not known".to_string(),
+        };
+        self.end(code, why, now);
+    }
+
+    fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
+        self.rec.exit_code = code;
+        self.rec.process = None;
+        self.close_turn(" (the agent ended)");
+        let surprise = !self.rec.ending && code != Some(0);
+        self.waiters.clear();
+        self.probe = None;
+        self.record_line(EntryKind::Exit, why.clone());
+        self.become_state(State::Exited, why.clone(), now);
+        self.effect(Effect::CloseTerminal);
+        if let Some(flight) = self.rec.flight.take() {
+            self.flight_at = None;
+            for id in flight.messages {
+                let touched = flight.phase.touched_agent();
+                let reason = if touched {
+                    format!("{why}, before it was proven that the message had arrived")
+                } else {
+                    self.exited_reason()
+                };
+                self.fail(&id, reason, now);
+            }
+        }
+        let reason = self.exited_reason();
+        self.fail_all(&reason, now);
+        if surprise {
+            let text = format!(
+                "{}: {why}. Start it again with: sm restore {}",
+                self.rec.name, self.rec.name
+            );
+            self.notify(NoticeKind::SessionExited, text);
+        }
+    }
+
+    pub(super) fn exited_reason(&self) -> String {
+        format!(
+            "the session has ended ({}); start it again with: sm restore {}",
+            self.rec.why, self.rec.name
+        )
+    }
+
+    pub(super) fn terminal_gone(&mut self, now: Timestamp) {
+        if !self.rec.state.is_live() {
+            return;
+        }
+        if self.rec.ending {
+            self.end(None, "it was ended with sm kill".into(), now);
+            return;
+        }
+        self.rec.process = None;
+        self.rec.turn_open = false;
+        self.waiters.clear();
+        self.probe = None;
+        self.flight_at = None;
+        let name = self.rec.name.clone();
+        self.become_state(
+            State::Lost,
+            "its terminal is gone (the tmux server or the machine was stopped)",
+            now,
+        );
+        self.notify(
+            NoticeKind::SessionLost,
+            format!("{name} is lost: its terminal is gone. Its messages wait; bring it back with: sm restore {name}"),
+        );
+    }
+
+    pub(super) fn kill(&mut self, now: Timestamp) {
+        match self.rec.state {
+            State::Exited => {}
+            State::Lost => self.end(None, "it was lost, and then ended with sm kill".into(), now),
+            State::Starting
+            | State::Working
+            | State::Idle
+            | State::Waiting(_)
+            | State::Compacting
+            | State::HandingOff => {
+                self.rec.ending = true;
+                self.journal();
+                self.effect(Effect::Terminate);
+            }
+        }
+    }
+
+    /// Evidence first: nothing is done again before it is known what had been done.
+    pub(super) fn recovered(&mut self, terminal_alive: bool, now: Timestamp) {
+        self.waiters.clear();
+        self.probe = None;
+        if !self.rec.state.is_live() {
+            return;
+        }
+        if !terminal_alive {
+            self.terminal_gone(now);
+            return;
+        }
+        if self.rec.ending {
+            self.effect(Effect::Terminate);
+        }
+        match self.rec.flight.as_mut() {
+            Some(flight) if flight.phase.touched_agent() => {
+                flight.phase_since = now; // patience starts again: the agent may be behind
+                self.flight_at = Some(now.plus(50));
+            }
+            Some(_) => self.drop_flight(),
+            None => {}
+        }
+        self.arm_check(now);
+        self.ask(now);
+    }
+
+    /// Ends the turn, once.
+    pub(super) fn close_turn(&mut self, how: &str) {
+        if self.rec.turn_open {
+            self.rec.turn_open = false;
+            self.record_line(
+                EntryKind::Turn,
+                format!("turn {} ended{how}", self.rec.turn.0),
+            );
+            self.journal();
+        }
+        self.tell_turn_ended(how);
+    }
+
+    pub(super) fn open_turn(&mut self) {
+        if !self.rec.turn_open {
+            self.rec.turn = TurnId(self.rec.turn.0 + 1);
+            self.rec.turn_open = true;
+            self.record_line(EntryKind::Turn, format!("turn {} began", self.rec.turn.0));
+            self.journal();
+        }
+    }
+
+    /// What the agent was given is consumed once it goes on.
+    pub(super) fn consume_submitted(&mut self, now: Timestamp) {
+        let done: Vec<_> = self
+            .queue
+            .iter()
+            .filter_map(|m| match m.meta.state {
+                MessageState::Submitted { way, proof } => Some((m.meta.id.clone(), way, proof)),
+                MessageState::Queued
+                | MessageState::Held { .. }
+                | MessageState::Written { .. }
+                | MessageState::Consumed { .. }
+                | MessageState::Expired
+                | MessageState::Withdrawn
+                | MessageState::Failed { .. } => None,
+            })
+            .collect();
+        for (id, way, proof) in done {
+            self.set_message(&id, MessageState::Consumed { way, proof }, now);
+        }
+    }
+
+    /// Whether a deadline of ours should wake an idle session for a message it holds.
+    pub(super) fn waits_for_recheck(&self) -> bool {
+        self.rec.state == State::Idle
+            && self.rec.flight.is_none()
+            && self
+                .queue
+                .iter()
+                .any(|m| matches!(&m.meta.state, MessageState::Held { why } if *why != Hold::Lost))
+    }
+}

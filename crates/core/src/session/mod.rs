@@ -1,0 +1,351 @@
+//! One session: its state machine and the delivery of its messages.
+//!
+//! `step` is the only door: one event in, effects out. It never looks at a clock and never
+//! decides from the screen alone. What it leaves in [`Outcome::persist`] must be journaled before
+//! its effects are carried out.
+
+mod context;
+mod delivery;
+mod flight;
+mod hooks;
+mod life;
+mod queue;
+mod readings;
+mod state;
+#[cfg(test)]
+mod tests;
+
+pub use state::{Flight, Phase, Record, State};
+
+use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
+use crate::event::Event;
+use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
+use crate::message::{Message, MessageState};
+use crate::profile::Profile;
+use crate::{ConversationId, WaiterId};
+use std::collections::VecDeque;
+
+/// What a new session is made from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NewSession {
+    pub id: SessionId,
+    pub name: SessionName,
+    pub cwd: String,
+    pub parent: Option<SessionId>,
+    /// The id its first conversation will have, where the agent takes one.
+    pub conversation: Option<ConversationId>,
+    /// Where long messages are put for the agent to read.
+    pub folder: String,
+}
+
+/// A session's state machine.
+#[derive(Debug, Clone)]
+pub struct Session {
+    pub(crate) rec: Record,
+    pub(crate) profile: Profile,
+    pub(crate) folder: String,
+    pub(crate) queue: Vec<Message>,
+    /// The last messages that came to an end: the same id is the same message.
+    pub(crate) finals: VecDeque<Message>,
+    pub(crate) waiters: Vec<Waiter>,
+    pub(crate) probe: Option<PendingProbe>,
+    pub(crate) next_probe: u64,
+    /// When the other signals are asked whether the state is still true.
+    pub(crate) check_at: Option<Timestamp>,
+    pub(crate) checks: u32,
+    /// Not before this time is an idle agent looked at again for a held message.
+    pub(crate) recheck_at: Timestamp,
+    pub(crate) rechecks: u32,
+    /// When the flight is looked at again.
+    pub(crate) flight_at: Option<Timestamp>,
+    /// A conversation nobody knows yet, to be confirmed by the agent's own status.
+    pub(crate) stranger: Option<ConversationId>,
+    pub(crate) told_hold: bool,
+    changes: Changes,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Waiter {
+    pub id: WaiterId,
+    pub conversation: Option<ConversationId>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct PendingProbe {
+    pub no: u64,
+    pub asked_at: Timestamp,
+}
+
+/// What one step leaves to be done.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Outcome {
+    pub persist: Persist,
+    pub messages: Vec<MessageChange>,
+    pub effects: Vec<Effect>,
+}
+
+/// How soon the record has to be journaled.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, PartialOrd, Ord)]
+pub enum Persist {
+    #[default]
+    Nothing,
+    /// With whatever is written next (a usage sample).
+    Later,
+    /// Before the effects.
+    Now,
+}
+
+/// A message that is new or changed in this step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessageChange {
+    New(Message),
+    Changed(MessageId),
+}
+
+#[derive(Debug, Clone, Default)]
+struct Changes {
+    persist: Persist,
+    messages: Vec<MessageChange>,
+    effects: Vec<Effect>,
+}
+
+impl Session {
+    pub fn new(new: NewSession, profile: Profile, now: Timestamp) -> Self {
+        let record = Record {
+            id: new.id,
+            name: new.name,
+            agent: profile.kind,
+            cwd: new.cwd,
+            parent: new.parent,
+            created_at: now,
+            state: State::Starting,
+            since: now,
+            why: "not started yet".into(),
+            generation: Generation::FIRST,
+            compactions: 0,
+            conversation: new.conversation,
+            past: Vec::new(),
+            transcript: None,
+            turn: TurnId(0),
+            turn_open: false,
+            asked: Vec::new(),
+            launch: 0,
+            process: None,
+            ending: false,
+            exit_code: None,
+            usage: None,
+            flight: None,
+            next_flight: 1,
+            stop_answers: 0,
+            seen: VecDeque::new(),
+            last_signal: Timestamp(0),
+        };
+        Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
+    }
+
+    /// A session as it was journaled. [`Event::Recovered`] has to be its first event.
+    pub fn restore(
+        record: Record,
+        profile: Profile,
+        folder: String,
+        queue: Vec<Message>,
+        finals: VecDeque<Message>,
+    ) -> Self {
+        Self::assemble(record, profile, folder, queue, finals)
+    }
+
+    fn assemble(
+        rec: Record,
+        profile: Profile,
+        folder: String,
+        queue: Vec<Message>,
+        finals: VecDeque<Message>,
+    ) -> Self {
+        Self {
+            rec,
+            profile,
+            folder,
+            queue,
+            finals,
+            waiters: Vec::new(),
+            probe: None,
+            next_probe: 1,
+            check_at: None,
+            checks: 0,
+            recheck_at: Timestamp(0),
+            rechecks: 0,
+            flight_at: None,
+            stranger: None,
+            told_hold: false,
+            changes: Changes::default(),
+        }
+    }
+
+    pub fn record(&self) -> &Record {
+        &self.rec
+    }
+    /// Messages that have not come to an end, in the order they arrived.
+    pub fn queue(&self) -> &[Message] {
+        &self.queue
+    }
+    pub fn message(&self, id: &MessageId) -> Option<&Message> {
+        self.queue
+            .iter()
+            .chain(self.finals.iter())
+            .find(|message| &message.meta.id == id)
+    }
+
+    /// The session's next step.
+    pub fn step(&mut self, event: Event, now: Timestamp) -> Outcome {
+        match event {
+            Event::Send(message) => self.send(message, now),
+            Event::Withdraw(id) => self.withdraw(&id, now),
+            Event::Rename(name) => self.rename(name),
+            Event::LaunchAsked { fresh } => self.launch(fresh, now),
+            Event::KillAsked => self.kill(now),
+            Event::Hook(call) => self.hook(call, now),
+            Event::Facts(facts) => self.facts(facts, now),
+            Event::Status(status) => self.status(status, now),
+            Event::Title(activity) => self.title(&activity, now),
+            Event::Output { active } => self.output(active, now),
+            Event::Started { launch, process } => self.started(launch, process, now),
+            Event::LaunchFailed { launch, reason } => self.launch_failed(launch, reason, now),
+            Event::Exited {
+                launch,
+                code,
+                signal,
+            } => self.exited(launch, code, signal, now),
+            Event::TerminalGone => self.terminal_gone(now),
+            Event::Probed { probe, evidence } => self.probed(probe, &evidence, now),
+            Event::Pasted { flight, ok } => self.pasted(flight, ok, now),
+            Event::Pressed { flight, outcome } => self.pressed(flight, outcome, now),
+            Event::Mailed {
+                flight,
+                waiter,
+                taken,
+            } => self.mailed(flight, waiter, taken, now),
+            Event::WaiterGone { waiter } => self.waiters.retain(|w| w.id != waiter),
+            Event::Tick => self.tick(now),
+            Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
+        }
+        self.deliver(now);
+        let changes = std::mem::take(&mut self.changes);
+        Outcome {
+            persist: changes.persist,
+            messages: changes.messages,
+            effects: changes.effects,
+        }
+    }
+
+    /// When the session has to be woken with [`Event::Tick`] if nothing else happens.
+    pub fn next_deadline(&self) -> Option<Timestamp> {
+        let expiry = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending())
+            .filter_map(|m| m.meta.expires_at)
+            .min();
+        let probe = self
+            .probe
+            .as_ref()
+            .map(|probe| probe.asked_at.plus(PROBE_PATIENCE));
+        let recheck = self.waits_for_recheck().then_some(self.recheck_at);
+        [self.check_at, self.flight_at, expiry, probe, recheck]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    fn tick(&mut self, now: Timestamp) {
+        self.expire(now);
+        if self
+            .probe
+            .as_ref()
+            .is_some_and(|p| now >= p.asked_at.plus(PROBE_PATIENCE))
+        {
+            self.probe = None; // its answer is lost; whoever needs one asks again
+            self.check_at = Some(now);
+        }
+        if self.flight_at.is_some_and(|at| at <= now) {
+            self.flight_at = None;
+            self.look_at_flight(now);
+        }
+        if self.check_at.is_some_and(|at| at <= now) {
+            self.check(now);
+        }
+    }
+
+    // ── what a step leaves behind
+
+    pub(crate) fn effect(&mut self, effect: Effect) {
+        self.changes.effects.push(effect);
+    }
+    pub(crate) fn journal(&mut self) {
+        self.changes.persist = Persist::Now;
+    }
+    pub(crate) fn journal_later(&mut self) {
+        self.changes.persist = self.changes.persist.max(Persist::Later);
+    }
+    pub(crate) fn record_line(&mut self, kind: EntryKind, text: impl Into<String>) {
+        let entry = Entry {
+            generation: self.rec.generation,
+            turn: self.rec.turn,
+            kind,
+            text: text.into(),
+        };
+        self.effect(Effect::Record(entry));
+    }
+    pub(crate) fn notify(&mut self, kind: NoticeKind, text: impl Into<String>) {
+        self.effect(Effect::Notify(Notice {
+            kind,
+            text: text.into(),
+        }));
+    }
+    pub(crate) fn message_added(&mut self, message: Message) {
+        self.journal();
+        self.changes.messages.push(MessageChange::New(message));
+    }
+    pub(crate) fn mark_interrupted(&mut self, id: &MessageId) {
+        if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {
+            message.meta.interrupted = true;
+            self.journal();
+            self.changes
+                .messages
+                .push(MessageChange::Changed(id.clone()));
+        }
+    }
+    /// Changes a message's state; a final one moves out of the queue.
+    pub(crate) fn set_message(&mut self, id: &MessageId, state: MessageState, now: Timestamp) {
+        let Some(at) = self.queue.iter().position(|message| &message.meta.id == id) else {
+            return;
+        };
+        if self.queue[at].meta.state == state {
+            return;
+        }
+        let line = match state.reason() {
+            Some(reason) => format!("{id} {}: {reason}", state.word()),
+            None => format!("{id} {}", state.word()),
+        };
+        let is_final = state.is_final();
+        self.queue[at].meta.state = state;
+        self.queue[at].meta.changed_at = now;
+        if is_final {
+            let mut message = self.queue.remove(at);
+            message.text = String::new(); // the store has it
+            self.finals.push_back(message);
+            if self.finals.len() > FINALS_KEPT {
+                self.finals.pop_front();
+            }
+        }
+        self.journal();
+        self.changes
+            .messages
+            .push(MessageChange::Changed(id.clone()));
+        self.record_line(EntryKind::Message, line);
+    }
+}
+
+/// A probe that was not answered in this time was lost.
+const PROBE_PATIENCE: i64 = 10_000;
+/// Ended messages that are kept in memory, to know a repeated id.
+const FINALS_KEPT: usize = 256;

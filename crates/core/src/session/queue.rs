@@ -1,0 +1,201 @@
+//! Messages coming in, being held, expiring and being withdrawn.
+
+use super::{Session, State};
+use crate::effect::NoticeKind;
+use crate::ids::{MessageId, Timestamp};
+use crate::message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Sender};
+use crate::{Effect, words};
+
+impl Session {
+    /// The same id is the same message: a repeat changes nothing.
+    pub(super) fn send(&mut self, new: NewMessage, now: Timestamp) {
+        if self.message(&new.id).is_some() {
+            return;
+        }
+        let meta = MessageMeta {
+            id: new.id,
+            from: new.from,
+            mode: new.mode,
+            raw: new.raw,
+            notify: new.notify,
+            expires_at: new.expires_at,
+            created_at: now,
+            changed_at: now,
+            attempts: 0,
+            interrupted: false,
+            state: MessageState::Queued,
+        };
+        let message = Message {
+            meta,
+            text: new.text,
+        };
+        let id = message.meta.id.clone();
+        self.queue.push(message.clone());
+        self.message_added(message);
+        if self.rec.state == State::Exited {
+            self.fail(&id, self.exited_reason(), now);
+            return;
+        }
+        if !matches!(self.rec.state, State::Idle) || self.rec.flight.is_some() {
+            return;
+        }
+        self.recheck_at = now; // somebody is waiting: look at once, whatever the back-off says
+    }
+
+    pub(super) fn withdraw(&mut self, id: &MessageId, now: Timestamp) {
+        let in_flight = self
+            .rec
+            .flight
+            .as_ref()
+            .is_some_and(|flight| flight.messages.contains(id) && flight.phase.touched_agent());
+        let pending = self.message(id).is_some_and(|m| m.meta.state.is_pending());
+        if in_flight || !pending {
+            return; // too late: the receipt says how far it is
+        }
+        if self
+            .rec
+            .flight
+            .as_ref()
+            .is_some_and(|flight| flight.messages.contains(id))
+        {
+            self.drop_flight();
+        }
+        self.set_message(id, MessageState::Withdrawn, now);
+    }
+
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        let flying = self
+            .rec
+            .flight
+            .as_ref()
+            .map(|f| f.messages.clone())
+            .unwrap_or_default();
+        let due: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending() && !flying.contains(&m.meta.id))
+            .filter(|m| m.meta.expires_at.is_some_and(|at| at <= now))
+            .map(|m| m.meta.id.clone())
+            .collect();
+        for id in due {
+            self.set_message(&id, MessageState::Expired, now);
+        }
+    }
+
+    /// Says of every message that waits why it waits.
+    pub(super) fn hold(&mut self, why: Hold, now: Timestamp) {
+        let waiting: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending())
+            .map(|m| m.meta.id.clone())
+            .collect();
+        if waiting.is_empty() {
+            return;
+        }
+        for id in &waiting {
+            self.set_message(id, MessageState::Held { why: why.clone() }, now);
+        }
+        let needs_person = match why {
+            Hold::Draft
+            | Hold::Stashed
+            | Hold::ShellMode
+            | Hold::LooksLikeCommand
+            | Hold::UnknownScreen
+            | Hold::NotTaken => true,
+            // the session's own state is told by itself
+            Hold::WaitingForPerson
+            | Hold::Starting
+            | Hold::Working
+            | Hold::Compacting
+            | Hold::HandingOff
+            | Hold::Lost => false,
+        };
+        if needs_person && !self.told_hold {
+            self.told_hold = true;
+            let text = format!(
+                "{} message(s) for {} wait: {}",
+                waiting.len(),
+                self.rec.name,
+                why.explain()
+            );
+            self.notify(NoticeKind::MessageHeld, text);
+        }
+    }
+
+    pub(super) fn fail(&mut self, id: &MessageId, reason: String, now: Timestamp) {
+        let Some(message) = self.queue.iter().find(|m| &m.meta.id == id) else {
+            return;
+        };
+        let from = message.meta.from.clone();
+        let text = format!(
+            "message {id} to {} was not delivered: {reason}",
+            self.rec.name
+        );
+        self.set_message(id, MessageState::Failed { reason }, now);
+        match from {
+            Sender::Person => self.notify(NoticeKind::MessageFailed, text),
+            Sender::Session { id: to, .. } => {
+                let message = self.own_message(format!("fail-{id}"), format!("[sm: {text}]"));
+                if let Some(message) = message {
+                    self.effect(Effect::Tell { to, message });
+                }
+            }
+            Sender::Sm => {}
+        }
+    }
+
+    pub(super) fn fail_all(&mut self, reason: &str, now: Timestamp) {
+        let ids: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending())
+            .map(|m| m.meta.id.clone())
+            .collect();
+        for id in ids {
+            self.fail(&id, reason.to_string(), now);
+        }
+    }
+
+    /// A message of `sm` itself. The id is derived from what it is about, so that after a crash
+    /// the same notice is the same message.
+    pub(super) fn own_message(&self, about: String, text: String) -> Option<NewMessage> {
+        let mut id = format!("{}-{about}", self.rec.id);
+        id.truncate(64);
+        Some(NewMessage {
+            id: MessageId::new(id).ok()?,
+            from: Sender::Sm,
+            text,
+            mode: Mode::Sequential,
+            raw: false,
+            notify: false,
+            expires_at: None,
+        })
+    }
+
+    /// Tells everybody who asked that the turn has ended: once per turn and asker.
+    pub(super) fn tell_turn_ended(&mut self, how: &str) {
+        let asked = std::mem::take(&mut self.rec.asked);
+        let mut told: Vec<Sender> = Vec::new();
+        for sender in asked {
+            if told.contains(&sender) {
+                continue;
+            }
+            let text = words::turn_ended(self.rec.name.as_str(), how);
+            match &sender {
+                Sender::Session { id, .. } => {
+                    let about = format!("turn{}-{id}", self.rec.turn.0);
+                    if let Some(message) = self.own_message(about, text) {
+                        self.effect(Effect::Tell {
+                            to: id.clone(),
+                            message,
+                        });
+                    }
+                }
+                Sender::Person => self.notify(NoticeKind::TurnEnded, text),
+                Sender::Sm => {}
+            }
+            told.push(sender);
+        }
+    }
+}

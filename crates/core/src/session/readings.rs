@@ -1,0 +1,220 @@
+//! What the other sources say: transcript, status file, title, output, and evidence from a probe.
+//! They correct the state when a hook is missing, and never overrule a newer hook.
+
+use super::{Session, State};
+use crate::effect::EntryKind;
+use crate::ids::Timestamp;
+use crate::message::Proof;
+use crate::signal::{Activity, Evidence, Fact, StatusReading};
+
+/// A source that does not say when it was written is believed against a state of this age.
+const SETTLED: i64 = 2_000;
+
+impl Session {
+    pub(super) fn facts(&mut self, facts: Vec<Fact>, now: Timestamp) {
+        for fact in facts {
+            match fact {
+                Fact::UserText { text, at, .. } => self.text_proves(&text, at, now),
+                Fact::Assistant { at } => {
+                    if self
+                        .newest_submission()
+                        .is_some_and(|t| at.is_none_or(|at| at >= t))
+                    {
+                        self.consume_submitted(now);
+                    }
+                    self.sign_of_life(now);
+                }
+                Fact::TurnEnded { broken, at } => {
+                    let ours = at.is_none_or(|at| at >= self.rec.since);
+                    match broken {
+                        Some(reason) if ours && self.rec.turn_open => {
+                            self.turn_broken(&reason, now);
+                        }
+                        Some(_) => {}
+                        // an ordinary end is told by the hook; if that is lost, the probe finds it
+                        None if ours && self.rec.turn_open => self.ask(now),
+                        None => {}
+                    }
+                }
+                Fact::CompactBoundary => self.compacted(now),
+                Fact::Usage(sample) => self.sampled(sample),
+            }
+        }
+    }
+
+    pub(super) fn status(&mut self, status: StatusReading, now: Timestamp) {
+        if !self.rec.state.is_live() || self.rec.process.is_some_and(|own| own != status.process) {
+            return;
+        }
+        if let Some(conversation) = &status.conversation {
+            self.conversation_seen(conversation, now);
+        }
+        self.activity(&status.activity, status.at, now);
+    }
+
+    pub(super) fn title(&mut self, activity: &Activity, now: Timestamp) {
+        let doubtful = match (activity, &self.rec.state) {
+            (Activity::Busy, State::Idle | State::Starting | State::Waiting(_)) => true,
+            (
+                Activity::Idle | Activity::IdleOrWaiting | Activity::Waiting(_),
+                State::Working | State::Compacting | State::Starting,
+            ) => true,
+            (Activity::Waiting(_), State::Idle) => true,
+            (Activity::Idle, State::Waiting(_)) => true,
+            (
+                Activity::Busy | Activity::Idle | Activity::IdleOrWaiting | Activity::Waiting(_),
+                _,
+            )
+            | (Activity::Unknown, _) => false,
+        };
+        if doubtful {
+            self.ask(now); // a title is a hint; the better sources decide
+        }
+    }
+
+    /// A program without hooks: it works while it writes, it is idle once it is quiet.
+    pub(super) fn output(&mut self, active: bool, now: Timestamp) {
+        if self.profile.has_transcript || !self.rec.state.is_live() || self.rec.launch == 0 {
+            return;
+        }
+        if active {
+            self.output_proves(now);
+            self.working("it writes to its terminal", now);
+        } else {
+            self.turn_over("", now);
+            self.become_state(State::Idle, "its terminal is quiet", now);
+        }
+    }
+
+    /// What a source says the agent is doing, against what we believe.
+    fn activity(&mut self, activity: &Activity, at: Option<Timestamp>, now: Timestamp) {
+        let believable = match at {
+            Some(at) => at >= self.rec.since,
+            None => now.since(self.rec.since) >= SETTLED,
+        } || now.since(self.rec.since) >= 2 * SETTLED
+            || self.rec.state == State::Starting;
+        if !believable {
+            return;
+        }
+        match activity {
+            Activity::Busy => match self.rec.state {
+                State::Idle | State::Starting | State::Waiting(_) => {
+                    self.working("its own status says so", now);
+                }
+                State::Working => self.sign_of_life(now),
+                State::Compacting | State::HandingOff | State::Exited | State::Lost => {}
+            },
+            Activity::Idle => match self.rec.state {
+                State::Working | State::Waiting(_) => {
+                    self.turn_over(" (no hook said so)", now);
+                    self.become_state(State::Idle, "its own status says so", now);
+                }
+                State::Starting => self.become_state(State::Idle, "it is ready", now),
+                State::Compacting => self.compacted(now),
+                State::Idle | State::HandingOff | State::Exited | State::Lost => {}
+            },
+            Activity::Waiting(need) => match self.rec.state {
+                State::Working | State::Idle | State::Starting => {
+                    self.person_needed(need.clone(), now);
+                }
+                State::Waiting(_) => self.sign_of_life(now),
+                State::Compacting | State::HandingOff | State::Exited | State::Lost => {}
+            },
+            Activity::IdleOrWaiting | Activity::Unknown => {}
+        }
+    }
+
+    pub(super) fn probed(&mut self, probe: u64, evidence: &Evidence, now: Timestamp) {
+        if self
+            .probe
+            .as_ref()
+            .is_none_or(|pending| pending.no != probe)
+        {
+            return; // somebody else's, or of before a crash
+        }
+        self.probe = None;
+        if !self.rec.state.is_live() {
+            return;
+        }
+        if evidence.alive == Some(false) {
+            self.record_line(
+                EntryKind::Problem,
+                "the agent's process is gone; waiting for its exit to be reported",
+            );
+            self.arm_check(now);
+            return;
+        }
+        self.absorb(evidence, now);
+        self.flight_probed(evidence, now);
+    }
+
+    /// Evidence of several sources, best first.
+    fn absorb(&mut self, evidence: &Evidence, now: Timestamp) {
+        if let Some(status) = &evidence.status {
+            self.status(status.clone(), now);
+            // Only the screen tells a first-run dialog from an idle prompt.
+            if let Some(screen) = &evidence.screen {
+                if matches!(screen.activity, Activity::Waiting(_)) {
+                    self.activity(&screen.activity, None, now);
+                }
+            }
+            return;
+        }
+        if !self.profile.reads_screen {
+            return;
+        }
+        match evidence.idle() {
+            Some(activity) => self.activity(&activity, None, now),
+            None => self.arm_check(now),
+        }
+    }
+
+    fn sign_of_life(&mut self, now: Timestamp) {
+        self.arm_check(now);
+    }
+
+    /// A text in the agent's own record proves the flight that carries it.
+    fn text_proves(&mut self, text: &str, at: Option<Timestamp>, now: Timestamp) {
+        let newer = self
+            .rec
+            .flight
+            .as_ref()
+            .is_some_and(|flight| at.is_none_or(|at| at >= flight.since));
+        if newer {
+            self.prompt_proves(text, Proof::Transcript, now);
+        }
+    }
+}
+
+impl Evidence {
+    /// What title and screen together say when there is no status: both have to agree on idle.
+    pub fn idle(&self) -> Option<Activity> {
+        let screen = self.screen.as_ref().map(|screen| &screen.activity);
+        match (&self.title, screen) {
+            (_, Some(Activity::Waiting(need))) | (Activity::Waiting(need), _) => {
+                Some(Activity::Waiting(need.clone()))
+            }
+            (Activity::Busy, _) | (_, Some(Activity::Busy)) => Some(Activity::Busy),
+            (
+                Activity::Idle | Activity::IdleOrWaiting | Activity::Unknown,
+                Some(Activity::Idle),
+            ) => Some(Activity::Idle),
+            (Activity::Idle, Some(Activity::IdleOrWaiting | Activity::Unknown) | None) => None,
+            (Activity::IdleOrWaiting | Activity::Unknown, _) => None,
+        }
+    }
+
+    /// Idle beyond doubt: the agent's status says so, or title and screen agree.
+    pub fn proves_idle(&self) -> bool {
+        match &self.status {
+            Some(status) => {
+                status.activity == Activity::Idle
+                    && !self
+                        .screen
+                        .as_ref()
+                        .is_some_and(|s| matches!(s.activity, Activity::Waiting(_)))
+            }
+            None => self.idle() == Some(Activity::Idle),
+        }
+    }
+}

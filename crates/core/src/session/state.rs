@@ -1,0 +1,125 @@
+//! Where a session stands, and what of it is journaled.
+
+use crate::ids::{
+    ConversationId, EventId, Generation, MessageId, Process, SessionId, SessionName, Timestamp,
+    TurnId,
+};
+use crate::message::{Sender, Way};
+use crate::profile::AgentKind;
+use crate::signal::{PersonNeed, UsageSample};
+use serde::{Deserialize, Serialize};
+use std::collections::VecDeque;
+
+/// A session's state. `Exited` and `Lost` are left by a restore only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum State {
+    Starting,
+    Working,
+    Idle,
+    Waiting(PersonNeed),
+    Compacting,
+    HandingOff,
+    Exited,
+    Lost,
+}
+
+impl State {
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Waiting(_) => "waiting",
+            Self::Compacting => "compacting",
+            Self::HandingOff => "handing_off",
+            Self::Exited => "exited",
+            Self::Lost => "lost",
+        }
+    }
+    /// There is (or is about to be) an agent process.
+    pub fn is_live(&self) -> bool {
+        !matches!(self, Self::Exited | Self::Lost)
+    }
+}
+
+/// The journaled part of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    pub id: SessionId,
+    pub name: SessionName,
+    pub agent: AgentKind,
+    pub cwd: String,
+    pub parent: Option<SessionId>,
+    pub created_at: Timestamp,
+
+    pub state: State,
+    pub since: Timestamp,
+    pub why: String,
+    pub generation: Generation,
+    pub compactions: u32,
+    pub conversation: Option<ConversationId>,
+    /// Conversations of older generations: their events are late.
+    pub past: Vec<ConversationId>,
+    pub transcript: Option<String>,
+    pub turn: TurnId,
+    pub turn_open: bool,
+    /// Who wants to know when this turn ends.
+    pub asked: Vec<Sender>,
+    pub launch: u32,
+    pub process: Option<Process>,
+    /// A kill was asked for: the end of the process is no surprise.
+    pub ending: bool,
+    pub exit_code: Option<i32>,
+    pub usage: Option<UsageSample>,
+
+    pub flight: Option<Flight>,
+    pub next_flight: u64,
+    /// Answers at the end of a turn in a row.
+    pub stop_answers: u32,
+    /// Ids of the last hook calls: the same call by socket and spool counts once.
+    pub seen: VecDeque<EventId>,
+    /// Producer time of the newest hook call that was acted on.
+    pub last_signal: Timestamp,
+}
+
+/// The one delivery a session has under way.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flight {
+    pub no: u64,
+    pub messages: Vec<MessageId>,
+    pub way: Way,
+    pub phase: Phase,
+    pub generation: Generation,
+    pub since: Timestamp,
+    /// When the present phase began.
+    pub phase_since: Timestamp,
+    pub tries: u32,
+}
+
+/// How far a delivery has come. Every phase from `Writing` on may have touched the agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Looking; nothing was touched.
+    Checking,
+    /// Escape was ordered, to end the turn for an urgent message.
+    Interrupting,
+    /// The paste was ordered.
+    Writing,
+    /// The paste is done; does the composer hold exactly our text?
+    Verifying,
+    /// Enter was ordered; waiting for the proof.
+    Entering,
+    /// A hook, the mailbox or the launch line has it; waiting for the proof.
+    Answered,
+}
+
+impl Phase {
+    pub fn touched_agent(self) -> bool {
+        match self {
+            Self::Checking | Self::Interrupting => false,
+            Self::Writing | Self::Verifying | Self::Entering | Self::Answered => true,
+        }
+    }
+}

@@ -1,0 +1,712 @@
+//! Examples of the rules, one sentence each. The simulation in `testkit` looks for what they miss.
+
+use super::*;
+use crate::effect::{Answer, Key};
+use crate::event::KeyOutcome;
+use crate::ids::{EventId, Process, RequestId};
+use crate::message::{Hold, Mode, NewMessage, Proof, Sender, Way};
+use crate::profile::{AgentKind, StopAnswer};
+use crate::signal::*;
+
+const CLAUDE: Profile = Profile {
+    kind: AgentKind::Claude,
+    hook_answer_limit: Some(9_400),
+    stop_answer: Some(StopAnswer {
+        limit: 60_000,
+        in_a_row: 6,
+    }),
+    mailbox: true,
+    names_conversation: true,
+    prompt_argument: true,
+    reads_screen: true,
+    has_transcript: true,
+    reports_start: true,
+    command_prefixes: &['/', '!', '#'],
+    escape_interrupts: true,
+};
+
+/// A session and a clock that goes on by itself.
+struct Bench {
+    session: Session,
+    now: Timestamp,
+    calls: u64,
+}
+
+fn conversation(text: &str) -> ConversationId {
+    ConversationId::new(text).unwrap()
+}
+
+fn message(id: &str, text: &str) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(id).unwrap(),
+        from: Sender::Person,
+        text: text.into(),
+        mode: Mode::Sequential,
+        raw: false,
+        notify: false,
+        expires_at: None,
+    }
+}
+
+fn screen(composer: Composer, activity: Activity) -> Evidence {
+    Evidence {
+        alive: Some(true),
+        status: Some(StatusReading {
+            process: Process { pid: 7, start: 70 },
+            conversation: None,
+            activity: activity.clone(),
+            at: None,
+        }),
+        title: Activity::Unknown,
+        screen: Some(ScreenReading {
+            composer,
+            activity,
+            mark: ScreenMark::default(),
+        }),
+        transcript_read: true,
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let new = NewSession {
+            id: SessionId::new("s1").unwrap(),
+            name: SessionName::new("api").unwrap(),
+            cwd: "/".into(),
+            parent: None,
+            conversation: Some(conversation("c1")),
+            folder: "/data/s1".into(),
+        };
+        Self {
+            session: Session::new(new, CLAUDE, Timestamp(1_000_000)),
+            now: Timestamp(1_000_000),
+            calls: 0,
+        }
+    }
+    fn idle() -> Self {
+        let mut bench = Self::new();
+        bench.on(Event::LaunchAsked { fresh: false });
+        bench.on(Event::Started {
+            launch: 1,
+            process: Process { pid: 7, start: 70 },
+        });
+        bench.hook(Signal::ContextStarted {
+            source: ContextSource::Startup,
+            transcript: None,
+        });
+        bench
+    }
+    fn working() -> Self {
+        let mut bench = Self::idle();
+        bench.hook(Signal::PromptAccepted {
+            text: "go".into(),
+            transcript: None,
+        });
+        bench
+    }
+    fn on(&mut self, event: Event) -> Outcome {
+        self.now = self.now.plus(10);
+        self.session.step(event, self.now)
+    }
+    fn call(&mut self, from: &str, signal: Signal) -> HookCall {
+        self.calls += 1;
+        HookCall {
+            id: EventId::new(format!("e{}", self.calls)).unwrap(),
+            at: self.now.plus(10),
+            conversation: Some(conversation(from)),
+            origin: Origin::Own,
+            request: Some(RequestId(self.calls)),
+            signal,
+        }
+    }
+    fn hook(&mut self, signal: Signal) -> Outcome {
+        let current = self.session.record().conversation.clone().unwrap();
+        let call = self.call(current.as_str(), signal);
+        self.on(Event::Hook(call))
+    }
+    fn send(&mut self, id: &str, text: &str) -> Outcome {
+        self.on(Event::Send(message(id, text)))
+    }
+    /// Answers the probe that is under way.
+    fn evidence(&mut self, evidence: Evidence) -> Outcome {
+        let probe = self
+            .session
+            .probe
+            .as_ref()
+            .expect("a probe is under way")
+            .no;
+        self.on(Event::Probed { probe, evidence })
+    }
+    fn wait(&mut self, ms: i64) -> Outcome {
+        self.now = self.now.plus(ms);
+        self.on(Event::Tick)
+    }
+    fn receipt(&self, id: &str) -> MessageState {
+        self.session
+            .message(&MessageId::new(id).unwrap())
+            .expect("known message")
+            .meta
+            .state
+            .clone()
+    }
+    fn state(&self) -> &'static str {
+        self.session.record().state.word()
+    }
+    /// Pastes message `id` up to the moment before its proof.
+    fn paste(&mut self) -> Outcome {
+        let pasted = self.evidence(screen(Composer::Empty, Activity::Idle));
+        let no = pasted
+            .effects
+            .iter()
+            .find_map(|e| match e {
+                Effect::Paste { flight, .. } => Some(*flight),
+                _ => None,
+            })
+            .expect("a paste");
+        self.on(Event::Pasted {
+            flight: no,
+            ok: true,
+        });
+        let entered = self.evidence(screen(Composer::Ours, Activity::Idle));
+        self.on(Event::Pressed {
+            flight: no,
+            outcome: KeyOutcome::Pressed,
+        });
+        entered
+    }
+}
+
+fn keys(outcome: &Outcome) -> Vec<Key> {
+    outcome
+        .effects
+        .iter()
+        .filter_map(|e| match e {
+            Effect::Press { key, .. } => Some(*key),
+            _ => None,
+        })
+        .collect()
+}
+
+fn pasted(outcome: &Outcome) -> bool {
+    outcome
+        .effects
+        .iter()
+        .any(|e| matches!(e, Effect::Paste { .. }))
+}
+
+fn answers(outcome: &Outcome) -> Vec<Answer> {
+    outcome
+        .effects
+        .iter()
+        .filter_map(|e| match e {
+            Effect::Answer { answer, .. } => Some(answer.clone()),
+            _ => None,
+        })
+        .collect()
+}
+
+#[test]
+fn an_idle_agent_gets_a_paste_then_enter_and_the_hook_proves_it() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    let entered = b.paste();
+    assert_eq!(keys(&entered), [Key::Enter]);
+    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
+    b.hook(Signal::PromptAccepted {
+        text: "hello".into(),
+        transcript: None,
+    });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Submitted {
+            way: Way::Paste,
+            proof: Proof::Hook
+        }
+    );
+    assert_eq!(b.state(), "working");
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Consumed {
+            way: Way::Paste,
+            proof: Proof::Hook
+        }
+    );
+    assert_eq!(b.state(), "idle");
+}
+
+#[test]
+fn the_same_id_is_the_same_message() {
+    let mut b = Bench::working();
+    b.send("m1", "hello");
+    b.send("m1", "hello");
+    assert_eq!(b.session.queue().len(), 1);
+}
+
+#[test]
+fn a_sequential_message_waits_for_the_end_of_the_turn_and_becomes_the_next_request() {
+    let mut b = Bench::working();
+    b.send("m1", "one");
+    b.send("m2", "two");
+    assert_eq!(b.receipt("m1"), MessageState::Held { why: Hold::Working });
+    assert_eq!(answers(&b.hook(Signal::ToolsFinished)), [Answer::Nothing]);
+    let stop = b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(
+        answers(&stop),
+        [Answer::Continue {
+            text: "[sm: message 1 of 2]\none\n\n[sm: message 2 of 2]\ntwo".into()
+        }]
+    );
+    assert_eq!(b.state(), "working");
+    let text =
+        "Stop hook feedback:\n[sm: message 1 of 2]\none\n\n[sm: message 2 of 2]\ntwo".to_string();
+    b.on(Event::Facts(vec![Fact::UserText {
+        text,
+        came: Came::StopFeedback,
+        at: Some(b.now.plus(10)),
+    }]));
+    assert_eq!(
+        b.receipt("m2"),
+        MessageState::Submitted {
+            way: Way::StopAnswer,
+            proof: Proof::Transcript
+        }
+    );
+}
+
+#[test]
+fn an_important_message_takes_the_next_hook() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "look");
+    m.mode = Mode::Important;
+    b.on(Event::Send(m));
+    let outcome = b.hook(Signal::ToolsFinished);
+    assert_eq!(
+        answers(&outcome),
+        [Answer::Context {
+            text: "look".into()
+        }]
+    );
+    assert_eq!(outcome.persist, Persist::Now, "journaled before the answer");
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::HookAnswer
+        }
+    );
+}
+
+#[test]
+fn a_long_important_message_is_put_into_a_file() {
+    let mut b = Bench::working();
+    let mut m = message("m1", &"x".repeat(20_000));
+    m.mode = Mode::Important;
+    b.on(Event::Send(m));
+    let outcome = b.hook(Signal::ToolsFinished);
+    assert!(
+        outcome
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Spill { .. }))
+    );
+    let answers = answers(&outcome);
+    let [Answer::Context { text }] = answers.as_slice() else {
+        panic!("{answers:?}")
+    };
+    assert!(text.contains("/data/s1/messages/m1.txt") && text.len() < 9_400);
+}
+
+#[test]
+fn an_answer_the_agent_never_took_goes_back_into_the_queue() {
+    let mut b = Bench::working();
+    b.send("m1", "hello");
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::StopAnswer
+        }
+    );
+    b.wait(2_000);
+    b.evidence(screen(Composer::Empty, Activity::Idle)); // idle after all: the state follows
+    for _ in 0..12 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Empty, Activity::Idle));
+        }
+    }
+    let again = !matches!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::StopAnswer
+        }
+    );
+    assert!(again, "{:?}", b.receipt("m1"));
+}
+
+#[test]
+fn nothing_is_typed_into_a_draft_and_the_mailbox_leaves_it_alone() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    let outcome = b.evidence(screen(Composer::Draft, Activity::Idle));
+    assert!(!pasted(&outcome) && keys(&outcome).is_empty());
+    assert_eq!(b.receipt("m1"), MessageState::Held { why: Hold::Draft });
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    let outcome = b.evidence(screen(Composer::Draft, Activity::Idle));
+    assert!(outcome.effects.iter().any(|e| matches!(
+        e,
+        Effect::Mail {
+            waiter: WaiterId(3),
+            ..
+        }
+    )));
+}
+
+#[test]
+fn no_key_is_pressed_while_a_person_is_asked() {
+    let mut b = Bench::working();
+    b.hook(Signal::PersonNeeded(PersonNeed::Permission("Bash".into())));
+    let mut m = message("m1", "hello");
+    m.mode = Mode::Urgent;
+    let outcome = b.on(Event::Send(m));
+    assert!(keys(&outcome).is_empty() && !pasted(&outcome));
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Held {
+            why: Hold::WaitingForPerson
+        }
+    );
+    assert_eq!(b.state(), "waiting");
+}
+
+#[test]
+fn a_dialog_between_the_look_and_the_key_stops_the_key() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(pasted(&outcome));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
+    let outcome = b.evidence(screen(Composer::Hidden, waiting));
+    assert!(keys(&outcome).is_empty());
+}
+
+#[test]
+fn enter_is_pressed_again_only_while_the_composer_holds_exactly_our_text() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    b.wait(1_600);
+    assert_eq!(
+        keys(&b.evidence(screen(Composer::Ours, Activity::Idle))),
+        [Key::Enter]
+    );
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    b.wait(1_600);
+    assert!(keys(&b.evidence(screen(Composer::Draft, Activity::Idle))).is_empty());
+}
+
+#[test]
+fn a_text_that_looks_like_a_command_is_not_pasted() {
+    let mut b = Bench::idle();
+    b.send("m1", "/clear everything");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(!pasted(&outcome));
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Held {
+            why: Hold::LooksLikeCommand
+        }
+    );
+    let mut raw = message("m2", "/clear");
+    raw.raw = true;
+    let mut b = Bench::idle();
+    b.on(Event::Send(raw));
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
+fn an_urgent_message_interrupts_once_and_is_pasted_when_idle() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "stop that");
+    m.mode = Mode::Urgent;
+    b.on(Event::Send(m));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert_eq!(keys(&outcome), [Key::Escape]);
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    b.now = b.now.plus(5_000);
+    b.wait(200);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert_eq!(b.state(), "idle");
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
+fn a_late_hook_of_the_old_context_has_no_effect() {
+    let mut b = Bench::working();
+    let call = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(call));
+    assert_eq!(b.session.record().generation, Generation(2));
+    b.hook(Signal::PromptAccepted {
+        text: "new".into(),
+        transcript: None,
+    });
+    let late = b.call(
+        "c1",
+        Signal::Stopping {
+            again: false,
+            background_tasks: 0,
+        },
+    );
+    b.on(Event::Hook(late));
+    assert_eq!(b.state(), "working");
+}
+
+#[test]
+fn a_nested_agent_never_speaks_for_the_session() {
+    let mut b = Bench::working();
+    let mut call = b.call(
+        "other",
+        Signal::ContextStarted {
+            source: ContextSource::Startup,
+            transcript: None,
+        },
+    );
+    call.origin = Origin::Nested;
+    b.on(Event::Hook(call));
+    let mut call = b.call(
+        "other",
+        Signal::Stopping {
+            again: false,
+            background_tasks: 0,
+        },
+    );
+    call.origin = Origin::Unknown;
+    b.on(Event::Hook(call));
+    assert_eq!(b.state(), "working");
+    assert_eq!(b.session.record().generation, Generation::FIRST);
+}
+
+#[test]
+fn a_sub_agents_hook_is_not_answered_with_a_message() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "look");
+    m.mode = Mode::Important;
+    b.on(Event::Send(m));
+    let mut call = b.call("c1", Signal::ToolsFinished);
+    call.origin = Origin::SubAgent;
+    assert_eq!(answers(&b.on(Event::Hook(call))), [Answer::Nothing]);
+}
+
+#[test]
+fn an_event_that_came_twice_counts_once() {
+    let mut b = Bench::idle();
+    let call = b.call(
+        "c1",
+        Signal::PromptAccepted {
+            text: "go".into(),
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(call.clone()));
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    b.on(Event::Hook(call));
+    assert_eq!(b.state(), "idle");
+    assert_eq!(b.session.record().turn, TurnId(1));
+}
+
+#[test]
+fn a_turn_that_ends_without_a_hook_is_noticed() {
+    let mut b = Bench::working();
+    b.wait(21_000);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert_eq!(b.state(), "idle");
+    let mut b = Bench::working();
+    let at = Some(b.now.plus(10));
+    b.on(Event::Facts(vec![Fact::TurnEnded {
+        broken: Some(BreakReason::Interrupted),
+        at,
+    }]));
+    assert_eq!(b.state(), "idle");
+}
+
+#[test]
+fn a_status_from_before_the_prompt_does_not_end_the_turn() {
+    let mut b = Bench::working();
+    let status = StatusReading {
+        process: Process { pid: 7, start: 70 },
+        conversation: None,
+        activity: Activity::Idle,
+        at: Some(Timestamp(b.now.0 - 500)),
+    };
+    b.on(Event::Status(status));
+    assert_eq!(b.state(), "working");
+}
+
+#[test]
+fn messages_to_an_exited_session_fail_at_once_and_to_a_lost_one_wait() {
+    let mut b = Bench::idle();
+    b.on(Event::Exited {
+        launch: 1,
+        code: Some(3),
+        signal: None,
+    });
+    b.send("m1", "hello");
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(
+        reason.contains("exit code 3") && reason.contains("sm restore api"),
+        "{reason}"
+    );
+    let mut b = Bench::idle();
+    b.on(Event::TerminalGone);
+    b.send("m1", "hello");
+    assert_eq!(b.receipt("m1"), MessageState::Held { why: Hold::Lost });
+    let outcome = b.on(Event::LaunchAsked { fresh: false });
+    let plan = outcome.effects.iter().find_map(|e| match e {
+        Effect::Launch(plan) => Some(plan.clone()),
+        _ => None,
+    });
+    let plan = plan.expect("a launch");
+    assert_eq!(
+        (plan.resume, plan.prompt),
+        (Some(conversation("c1")), Some("hello".into()))
+    );
+}
+
+#[test]
+fn a_waiter_of_an_older_context_never_gets_a_message() {
+    let mut b = Bench::idle();
+    let call = b.call(
+        "c0",
+        Signal::MailboxOpen {
+            waiter: WaiterId(1),
+        },
+    );
+    b.on(Event::Hook(call));
+    assert!(b.session.waiters.is_empty());
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(2),
+    });
+    let call = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    let outcome = b.on(Event::Hook(call));
+    assert!(outcome.effects.contains(&Effect::Dismiss {
+        waiter: WaiterId(2)
+    }));
+    assert!(b.session.waiters.is_empty());
+}
+
+#[test]
+fn who_asked_is_told_once_that_the_turn_has_ended() {
+    let mut b = Bench::working();
+    for id in ["m1", "m2"] {
+        let mut m = message(id, id);
+        m.notify = true;
+        m.from = Sender::Session {
+            id: SessionId::new("s9").unwrap(),
+            name: "boss".into(),
+        };
+        b.on(Event::Send(m));
+    }
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    let text = b.session.flight_text().unwrap();
+    let at = Some(b.now.plus(10));
+    b.on(Event::Facts(vec![Fact::UserText {
+        text,
+        came: Came::StopFeedback,
+        at,
+    }]));
+    let outcome = b.hook(Signal::Stopping {
+        again: true,
+        background_tasks: 0,
+    });
+    let told = outcome
+        .effects
+        .iter()
+        .filter(|e| matches!(e, Effect::Tell { .. }))
+        .count();
+    assert_eq!(told, 1);
+}
+
+#[test]
+fn after_a_crash_a_pasted_text_gets_its_enter_and_a_lost_one_is_pasted_again() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle)); // journaled: writing
+    let again = Session::restore(
+        b.session.record().clone(),
+        CLAUDE,
+        "/data/s1".into(),
+        b.session.queue().to_vec(),
+        VecDeque::new(),
+    );
+    let mut pasted_before = Bench {
+        session: again,
+        now: b.now,
+        calls: b.calls,
+    };
+    let mut lost = Bench {
+        session: pasted_before.session.clone(),
+        now: b.now,
+        calls: b.calls,
+    };
+    pasted_before.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    assert_eq!(
+        keys(&pasted_before.evidence(screen(Composer::Ours, Activity::Idle))),
+        [Key::Enter]
+    );
+    lost.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    let mut outcome = lost.evidence(screen(Composer::Empty, Activity::Idle));
+    let mut looks = 0;
+    while !pasted(&outcome) && looks < 200 {
+        looks += 1;
+        outcome = lost.wait(100);
+        if lost.session.probe.is_some() {
+            outcome = lost.evidence(screen(Composer::Empty, Activity::Idle));
+        }
+    }
+    assert!(pasted(&outcome), "pasted again after {looks} looks");
+}

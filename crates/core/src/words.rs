@@ -1,0 +1,115 @@
+//! The texts `sm` says to agents, and what is done to a text before it is handed over.
+
+use crate::Sender;
+use crate::message::Message;
+
+/// What reaches a terminal: control bytes would end a bracketed paste or press keys.
+/// Line feeds and tabs stay; `\r\n` and lone `\r` become a line feed.
+pub fn sanitize(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '\r' => {
+                if chars.peek() != Some(&'\n') {
+                    out.push('\n');
+                }
+            }
+            '\n' | '\t' => out.push(c),
+            c if c.is_control() => {}
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Texts are compared without the white space at their ends, which composers drop.
+pub fn same(a: &str, b: &str) -> bool {
+    squeeze(a) == squeeze(b)
+}
+
+/// Whether `whole` has `part` in it, compared as [`same`] does.
+pub fn holds(whole: &str, part: &str) -> bool {
+    let part = squeeze(part);
+    !part.is_empty() && squeeze(whole).contains(&part)
+}
+
+fn squeeze(text: &str) -> String {
+    sanitize(text).trim().to_string()
+}
+
+/// The text of one message as the agent gets it: a session's message says who speaks.
+pub fn spoken(message: &Message) -> String {
+    match &message.meta.from {
+        Sender::Person | Sender::Sm => message.text.clone(),
+        Sender::Session { name, .. } => {
+            format!(
+                "[sm: message from {name}; answer with: sm send {name} \"…\"]\n{}",
+                message.text
+            )
+        }
+    }
+}
+
+/// Several messages in one delivery, in order, told apart by a line of their own.
+pub fn merged(texts: &[String]) -> String {
+    match texts {
+        [one] => one.clone(),
+        many => {
+            let total = many.len();
+            many.iter()
+                .enumerate()
+                .map(|(at, text)| format!("[sm: message {} of {total}]\n{text}", at + 1))
+                .collect::<Vec<_>>()
+                .join("\n\n")
+        }
+    }
+}
+
+/// Stands for a message that is too long for the way it goes: where the whole is, and how it begins.
+pub fn spilled(path: &str, text: &str) -> String {
+    const HEAD: usize = 1500;
+    let head: String = text.chars().take(HEAD).collect();
+    let total = text.chars().count();
+    format!(
+        "[sm: a message of {total} characters is in the file {path} — read it whole. It begins:]\n{head}\n[sm: … the rest is in {path}]"
+    )
+}
+
+/// Told to the session that asked to know when a turn has ended.
+pub fn turn_ended(name: &str, how: &str) -> String {
+    format!(
+        "[sm: {name} has finished the turn that took your message{how}. Look with: sm output {name}]"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_end_of_paste_inside_a_text_does_not_survive() {
+        assert_eq!(sanitize("a\x1b[201~b\x07\u{9b}31m"), "a[201~b31m");
+        assert_eq!(
+            sanitize("one\r\ntwo\rthree\tfour\n"),
+            "one\ntwo\nthree\tfour\n"
+        );
+    }
+
+    #[test]
+    fn texts_are_the_same_but_for_white_space_at_the_ends() {
+        assert!(same("hello\n", "  hello"));
+        assert!(!same("hello world", "hello  world"));
+        assert!(holds("please hello there", "hello "));
+        assert!(!holds("anything", "  "));
+    }
+
+    #[test]
+    fn several_messages_are_numbered_one_is_left_alone() {
+        assert_eq!(merged(&["a".into()]), "a");
+        assert_eq!(
+            merged(&["a".into(), "b".into()]),
+            "[sm: message 1 of 2]\na\n\n[sm: message 2 of 2]\nb"
+        );
+    }
+}
