@@ -1,1 +1,2 @@
-//! placeholder
+//! The daemon: one actor per session, executors for its effects, and the API.
+pub mod api;

@@ -1,0 +1,2 @@
+//! The daemon's HTTP API.
+pub mod types;
