@@ -1,8 +1,6 @@
 //! The contract of a store.
 
-use crate::{
-    Commit, EventRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, StoreError, Which,
-};
+use crate::{Commit, EventRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, StoreError, Which};
 
 /// Reading. A reader sees whole commits only.
 ///
@@ -30,11 +28,8 @@ pub trait Reader: Send {
     ) -> Result<Vec<EventRow>, StoreError>;
 
     /// The latest `limit` events, in order.
-    fn last_events(
-        &self,
-        session: Option<&str>,
-        limit: usize,
-    ) -> Result<Vec<EventRow>, StoreError>;
+    fn last_events(&self, session: Option<&str>, limit: usize)
+    -> Result<Vec<EventRow>, StoreError>;
 
     /// Effects still to be done, in the order in which they were added.
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError>;

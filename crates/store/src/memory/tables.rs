@@ -54,7 +54,8 @@ impl Tables {
                 self.outbox.push(row.clone());
             }
         }
-        self.outbox.retain(|row| !commit.outbox_done.contains(&row.id));
+        self.outbox
+            .retain(|row| !commit.outbox_done.contains(&row.id));
     }
 
     fn remove(&mut self, session: &str) {
@@ -72,8 +73,12 @@ impl Tables {
             finals.sort_by_key(|m| std::cmp::Reverse(m.seq));
             recent.extend(finals.into_iter().take(recent_final).map(head));
         }
-        let mut open: Vec<MessageRow> =
-            self.messages.values().filter(|m| !m.is_final).cloned().collect();
+        let mut open: Vec<MessageRow> = self
+            .messages
+            .values()
+            .filter(|m| !m.is_final)
+            .cloned()
+            .collect();
         open.sort_by(|a, b| (&a.session, a.seq).cmp(&(&b.session, b.seq)));
         Loaded {
             sessions: self.sessions.values().cloned().collect(),
@@ -86,7 +91,9 @@ impl Tables {
     }
 
     pub(super) fn message(&self, session: &str, id: &str) -> Option<MessageRow> {
-        self.messages.get(&(session.to_owned(), id.to_owned())).cloned()
+        self.messages
+            .get(&(session.to_owned(), id.to_owned()))
+            .cloned()
     }
 
     pub(super) fn messages(&self, session: &str, which: Which, limit: usize) -> Vec<MessageRow> {

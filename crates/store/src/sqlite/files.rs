@@ -102,6 +102,13 @@ pub(super) fn size(path: &Path) -> Result<u64, StoreError> {
     Ok(database + log)
 }
 
+/// The log has content and the database has none: something has happened to it, for we never leave
+/// it like this.
+pub(super) fn is_log_alone(path: &Path) -> bool {
+    let len = |path: &Path| fs::metadata(path).map_or(0, |m| m.len());
+    len(path) == 0 && len(&beside(path, "-wal")) > 0
+}
+
 fn suspect(path: &Path) -> PathBuf {
     beside(path, ".suspect")
 }

@@ -19,8 +19,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rusqlite::Connection;
-use rusqlite::config::DbConfig;
 
+use super::read::no_checkpoint_on_close;
 use super::{SqliteReader, SqliteStore, errors, files, schema};
 use crate::{Loaded, Reader, StoreError};
 
@@ -102,7 +102,10 @@ impl std::fmt::Display for OpenNotice {
                 to.display()
             ),
             Self::CheckedSound => {
-                write!(f, "damage had been seen in the database, a full check found none")
+                write!(
+                    f,
+                    "damage had been seen in the database, a full check found none"
+                )
             }
         }
     }
@@ -149,9 +152,13 @@ fn open_once(
     notices: &mut Vec<OpenNotice>,
 ) -> Result<(SqliteStore, Loaded), StoreError> {
     files::ensure_private(path)?;
+    if files::is_log_alone(path) {
+        // SQLite would delete the log.
+        return Err(StoreError::Corrupt {
+            reason: "the file is empty, but its log is not".to_owned(),
+        });
+    }
     let mut conn = SqliteReader::connect(path, Access::Write, options.busy_timeout)?;
-    // Closing a database that is refused or set aside must not touch it.
-    no_checkpoint_on_close(&conn, true).map_err(|e| errors::writing(path, e))?;
 
     let known = migrations.len() as i64;
     let found = look(&conn, path, known)?;
@@ -175,6 +182,7 @@ fn open_once(
     }
     let reader = SqliteReader::over(conn, path, options.busy_timeout);
     let loaded = reader.load(options.recent_final)?;
+    // Ours and sound: from now on closing tidies up.
     no_checkpoint_on_close(reader.connection(), false).map_err(|e| errors::writing(path, e))?;
     Ok((SqliteStore::over(reader), loaded))
 }
@@ -221,7 +229,9 @@ fn prepare(conn: &Connection, durability: Durability, version: i64) -> rusqlite:
         // Has to come before the first table: lets pruning give space back.
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
-    conn.query_row("PRAGMA journal_mode = WAL", [], |row| row.get::<_, String>(0))?;
+    conn.query_row("PRAGMA journal_mode = WAL", [], |row| {
+        row.get::<_, String>(0)
+    })?;
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
@@ -233,12 +243,7 @@ fn prepare(conn: &Connection, durability: Durability, version: i64) -> rusqlite:
 }
 
 /// A consistent copy, complete or not there at all under its final name.
-fn copy(
-    conn: &Connection,
-    path: &Path,
-    version: i64,
-    stamp: &str,
-) -> Result<PathBuf, StoreError> {
+fn copy(conn: &Connection, path: &Path, version: i64, stamp: &str) -> Result<PathBuf, StoreError> {
     let target = files::free_name(path, &format!(".v{version}.{stamp}.bak"));
     let part = files::free_name(&target, ".part");
     files::create_private(&part).map_err(|e| files::failed(&part, e))?;
@@ -250,11 +255,6 @@ fn copy(
         let _ = std::fs::remove_file(&part);
     }
     copied.map(|()| target)
-}
-
-fn no_checkpoint_on_close(conn: &Connection, on: bool) -> rusqlite::Result<()> {
-    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on)
-        .map(drop)
 }
 
 /// What a connection may do.

@@ -131,7 +131,10 @@ fn in_steps(
 
 /// Free pages go back to the file system.
 fn give_back(conn: &Connection) -> rusqlite::Result<()> {
-    for pragma in ["PRAGMA incremental_vacuum", "PRAGMA wal_checkpoint(TRUNCATE)"] {
+    for pragma in [
+        "PRAGMA incremental_vacuum",
+        "PRAGMA wal_checkpoint(TRUNCATE)",
+    ] {
         let mut stmt = conn.prepare(pragma)?;
         let mut rows = stmt.query([])?;
         while rows.next()?.is_some() {}

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 
 use super::open::Access;
@@ -42,6 +43,9 @@ impl SqliteReader {
         };
         let open = || -> rusqlite::Result<Connection> {
             let conn = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
+            // Before anything else: closing a database that turns out to be damaged or not for us
+            // must not touch it.
+            no_checkpoint_on_close(&conn, true)?;
             conn.busy_timeout(busy_timeout)?;
             conn.set_prepared_statement_cache_capacity(24);
             conn.pragma_update(None, "cache_size", -cache_kib)?;
@@ -196,6 +200,11 @@ impl Reader for SqliteReader {
     fn size(&self) -> Result<u64, StoreError> {
         files::size(&self.path)
     }
+}
+
+pub(super) fn no_checkpoint_on_close(conn: &Connection, on: bool) -> rusqlite::Result<()> {
+    conn.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, on)
+        .map(drop)
 }
 
 fn sessions(conn: &Connection) -> rusqlite::Result<Vec<SessionRow>> {

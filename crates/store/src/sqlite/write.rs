@@ -78,8 +78,10 @@ fn apply(tx: &Transaction<'_>, commit: &Commit) -> rusqlite::Result<()> {
         insert_event(tx, row)?;
     }
     for row in &commit.outbox_add {
-        tx.prepare_cached("INSERT OR IGNORE INTO outbox (id, session, effect) VALUES (?1, ?2, ?3)")?
-            .execute(params![row.id, row.session, row.effect])?;
+        tx.prepare_cached(
+            "INSERT OR IGNORE INTO outbox (id, session, effect) VALUES (?1, ?2, ?3)",
+        )?
+        .execute(params![row.id, row.session, row.effect])?;
     }
     for id in &commit.outbox_done {
         tx.prepare_cached("DELETE FROM outbox WHERE id = ?1")?
