@@ -10,12 +10,13 @@ use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::http::{Client, HttpError, Request};
 use crate::paths::{PathError, Paths};
 use crate::platform;
+use crate::process::Process;
 use crate::wire;
 
 /// The daemon is started at most once in this time, by whomever.
@@ -51,7 +52,7 @@ const KEPT_PREFIXES: &[&str] = &["XDG_", "LC_", "SM_", "NIX_"];
 #[derive(Debug)]
 pub enum Start {
     /// A daemon was started; it may still find another one running and leave.
-    Spawned(Child),
+    Spawned(Process),
     /// Someone started it a moment ago.
     TooSoon,
     /// A person stopped it: only a person starts it again.
@@ -89,8 +90,8 @@ pub fn answers(client: &Client, deadline: Instant) -> Result<(), HttpError> {
 /// Makes sure that a daemon answers: starts it if nobody listens and waits for it. A daemon that
 /// is there but slow is waited for, never started a second time.
 pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
-    let mut child: Option<Child> = None;
-    let mut failed: Option<(ExitStatus, Instant)> = None;
+    let mut started: Option<Process> = None;
+    let mut gone_since: Option<Instant> = None;
     loop {
         let look_until = deadline.min(Instant::now() + ONE_LOOK);
         let error = match answers(client, look_until) {
@@ -99,34 +100,39 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
             Err(error) => error,
         };
         if error.is_no_daemon()
-            && child.is_none()
-            && failed.is_none()
-            && let Start::Spawned(spawned) = start(client.paths())?
+            && started.is_none()
+            && let Start::Spawned(process) = start(client.paths())?
         {
-            child = Some(spawned);
-        }
-        if let Some(status) = child
-            .as_mut()
-            .and_then(|child| child.try_wait().ok().flatten())
-        {
-            child = None;
-            // Leaving without complaint means that another one is there.
-            if !status.success() {
-                failed = Some((status, Instant::now() + AFTER_FAILURE));
-            }
+            started = Some(process);
         }
         let now = Instant::now();
-        match failed {
-            Some((status, until)) if now >= until.min(deadline) => {
-                return Err(DaemonError::Exited {
-                    status,
-                    said: tail(&client.paths().daemon_log()),
-                });
-            }
-            _ if now >= deadline => return Err(DaemonError::NotReady(error)),
-            _ => std::thread::sleep(LOOK_EVERY.min(deadline - now)),
+        if started.is_some_and(|process| !process.is_alive()) && gone_since.is_none() {
+            gone_since = Some(now);
         }
+        let failed = gone_since.is_some_and(|since| now >= since + AFTER_FAILURE)
+            // Another one has the lock and may take its time.
+            && !holder_lives(&client.paths().lock_file());
+        if failed {
+            return Err(DaemonError::Failed {
+                said: tail(&client.paths().daemon_log()),
+            });
+        }
+        if now >= deadline {
+            return Err(DaemonError::NotReady(error));
+        }
+        std::thread::sleep(LOOK_EVERY.min(deadline - now));
     }
+}
+
+/// By what the lock file says: trying the lock could turn away a daemon that just starts.
+fn holder_lives(lock: &Path) -> bool {
+    let mut text = Vec::new();
+    let read = File::open(lock).and_then(|file| file.take(64).read_to_end(&mut text));
+    let pid = text
+        .split(|byte| !byte.is_ascii_digit())
+        .find(|digits| !digits.is_empty())
+        .and_then(|digits| std::str::from_utf8(digits).ok()?.parse().ok());
+    read.is_ok() && pid.is_some_and(|pid| Process::of(pid).is_some())
 }
 
 /// The `sm` program: `SM_BIN`, else the one beside the running program.
@@ -176,7 +182,7 @@ fn may_start(stamp: &Path, now: SystemTime) -> io::Result<bool> {
     Ok(true)
 }
 
-fn spawn(paths: &Paths) -> Result<Child, DaemonError> {
+fn spawn(paths: &Paths) -> Result<Process, DaemonError> {
     let program = sm_program()?;
     let mut command = Command::new(&program);
     command
@@ -203,10 +209,10 @@ fn spawn(paths: &Paths) -> Result<Child, DaemonError> {
     {
         command.stdout(log).stderr(same);
     }
-    platform::detach(&mut command);
-    command
-        .spawn()
-        .map_err(|error| DaemonError::io(&program, error))
+    let pid =
+        platform::spawn_detached(&mut command).map_err(|error| DaemonError::io(&program, error))?;
+    // If it has ended already, this names a process that is not alive.
+    Ok(Process::of(pid).unwrap_or(Process { pid, start: 0 }))
 }
 
 fn is_kept(key: &OsString) -> bool {
@@ -241,8 +247,7 @@ pub enum DaemonError {
     /// `sm` is neither named by `SM_BIN` nor beside this program.
     NoProgram,
     /// It was started and failed; the last lines of its log.
-    Exited {
-        status: ExitStatus,
+    Failed {
         said: String,
     },
     /// It did not answer in time.
@@ -271,11 +276,11 @@ impl fmt::Display for DaemonError {
                 "cannot find sm to start the daemon: it is not beside this program, and {} is not set",
                 wire::SM_BIN_VAR
             ),
-            Self::Exited { status, said } if said.is_empty() => {
-                write!(f, "the daemon failed to start ({status})")
+            Self::Failed { said } if said.is_empty() => {
+                write!(f, "the daemon ended as soon as it was started")
             }
-            Self::Exited { status, said } => {
-                write!(f, "the daemon failed to start ({status}): {said}")
+            Self::Failed { said } => {
+                write!(f, "the daemon ended as soon as it was started: {said}")
             }
             Self::NotReady(error) => write!(f, "the daemon is not ready: {error}"),
             Self::Io { path, error } => write!(f, "{}: {error}", path.display()),
@@ -289,7 +294,7 @@ impl std::error::Error for DaemonError {
             Self::Paths(error) => Some(error),
             Self::NotReady(error) => Some(error),
             Self::Io { error, .. } => Some(error),
-            Self::NoProgram | Self::Exited { .. } => None,
+            Self::NoProgram | Self::Failed { .. } => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 //!
 //! Nothing in this file decides anything: each function is one call with its result.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_uint};
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
@@ -15,13 +15,18 @@ unsafe extern "C" {
     fn getuid() -> u32;
     fn kill(pid: c_int, signal: c_int) -> c_int;
     fn setsid() -> c_int;
+    fn fork() -> c_int;
+    fn write(fd: c_int, bytes: *const std::ffi::c_void, count: usize) -> isize;
+    fn _exit(code: c_int) -> !;
+    #[cfg(target_os = "linux")]
+    fn syscall(number: std::ffi::c_long, ...) -> std::ffi::c_long;
     fn poll(fds: *mut PollFd, count: PollCount, timeout_ms: c_int) -> c_int;
 }
 
 #[cfg(target_os = "linux")]
 type PollCount = std::ffi::c_ulong;
 #[cfg(not(target_os = "linux"))]
-type PollCount = std::ffi::c_uint;
+type PollCount = c_uint;
 
 #[repr(C)]
 struct PollFd {
@@ -74,17 +79,59 @@ pub fn process_exists(pid: u32) -> bool {
     }
 }
 
-/// Makes the command's process the leader of a session of its own, without a terminal.
-pub fn detach(command: &mut Command) {
+/// Starts a program that is nobody's child: in a session of its own, without a terminal, and
+/// with no descriptors but the three the command names. Answers its pid.
+///
+/// Not a child: whoever starts it may live long and would have to reap it, and must not be taken
+/// for its ancestor.
+pub fn spawn_detached(command: &mut Command) -> io::Result<u32> {
+    use std::io::Read;
     use std::os::unix::process::CommandExt;
-    // SAFETY: the closure runs between fork and exec and calls only setsid, which is
-    // async-signal-safe and allocates nothing.
+    let (mut told, tell) = io::pipe()?;
+    let tell_fd = tell.as_raw_fd();
+    // SAFETY: the closure runs between fork and exec, in a process with one thread. It calls only
+    // system calls that are async-signal-safe and allocates nothing. `tell` lives until spawn has
+    // returned, so its descriptor is open in the child.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
             // Fails only for a group leader, which a fresh child is not.
             setsid();
-            Ok(())
+            close_others_on_exec();
+            match fork() {
+                -1 => Err(io::Error::last_os_error()),
+                0 => Ok(()),
+                pid => {
+                    let bytes = pid.to_ne_bytes();
+                    write(tell_fd, bytes.as_ptr().cast(), bytes.len());
+                    _exit(0)
+                }
+            }
         });
+    }
+    let mut between = command.spawn()?;
+    drop(tell);
+    between.wait()?;
+    let mut pid = [0; 4];
+    told.read_exact(&mut pid)?;
+    u32::try_from(c_int::from_ne_bytes(pid)).map_err(|_| io::ErrorKind::InvalidData.into())
+}
+
+/// Pipes of an agent must not stay open in a process that outlives it.
+fn close_others_on_exec() {
+    #[cfg(target_os = "linux")]
+    {
+        const SYS_CLOSE_RANGE: std::ffi::c_long = 436;
+        const CLOSE_RANGE_CLOEXEC: c_uint = 4;
+        // SAFETY: close_range takes three integers and, with this flag, closes nothing yet. An
+        // older kernel answers ENOSYS, and all is as it was.
+        unsafe {
+            syscall(
+                SYS_CLOSE_RANGE,
+                3 as c_uint,
+                c_uint::MAX,
+                CLOSE_RANGE_CLOEXEC,
+            )
+        };
     }
 }
 

@@ -58,42 +58,63 @@ pub fn ancestors(max: usize) -> Vec<Process> {
     chain
 }
 
+/// When the process of that pid started, also if it has ended and its parent has not looked yet.
+pub fn start_time(pid: u32) -> Option<u64> {
+    stat(pid).map(|stat| stat.start)
+}
+
 /// As `x-sm-ancestors` says it.
 pub fn ancestors_header(chain: &[Process]) -> String {
     let told: Vec<String> = chain.iter().map(Process::to_string).collect();
     told.join(",")
 }
 
+struct Stat {
+    start: u64,
+    /// 0 where the system does not tell.
+    parent: u32,
+    /// It holds a pid, but nothing runs.
+    zombie: bool,
+}
+
 struct Found {
     process: Process,
-    /// 0 where the system does not tell.
     parent: u32,
 }
 
-#[cfg(target_os = "linux")]
 fn look(pid: u32) -> Option<Found> {
+    let stat = stat(pid).filter(|stat| !stat.zombie)?;
+    Some(Found {
+        process: Process {
+            pid,
+            start: stat.start,
+        },
+        parent: stat.parent,
+    })
+}
+
+#[cfg(target_os = "linux")]
+fn stat(pid: u32) -> Option<Stat> {
     use std::io::Read;
-    // The fixed part of the line is far shorter; a short read is no concern in /proc.
+    // The line is far shorter; a short read is no concern in /proc.
     let mut buffer = [0; 1024];
     let read = std::fs::File::open(format!("/proc/{pid}/stat"))
         .and_then(|mut file| file.read(&mut buffer))
         .ok()?;
     let (state, parent, start) = parse_stat(&buffer[..read])?;
-    // Zombies and the dead hold a pid, but nothing runs.
-    if matches!(state, b'Z' | b'X' | b'x') {
-        return None;
-    }
-    Some(Found {
-        process: Process { pid, start },
+    Some(Stat {
+        start,
         parent,
+        zombie: matches!(state, b'Z' | b'X' | b'x'),
     })
 }
 
 #[cfg(not(target_os = "linux"))]
-fn look(pid: u32) -> Option<Found> {
-    crate::platform::process_exists(pid).then_some(Found {
-        process: Process { pid, start: 0 },
+fn stat(pid: u32) -> Option<Stat> {
+    crate::platform::process_exists(pid).then_some(Stat {
+        start: 0,
         parent: 0,
+        zombie: false,
     })
 }
 
@@ -143,6 +164,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("600").spawn().unwrap();
         let process = Process::of(child.id()).unwrap();
         assert!(process.is_alive());
+        assert_eq!(start_time(child.id()), Some(process.start));
         let other = Process {
             start: process.start + 1,
             ..process
@@ -151,6 +173,7 @@ mod tests {
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(!process.is_alive());
+        assert_eq!(start_time(child.id()), None);
     }
 
     #[test]

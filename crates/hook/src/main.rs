@@ -1,1 +1,77 @@
-fn main() {}
+//! The small program that stands between an agent and the daemon: hooks, the status line, the
+//! mailbox waiter, the agent's launcher and the terminal's log.
+//!
+//! As a hook it must never break or delay the agent: it exits 0 whatever happens (the mailbox's
+//! 2 is its way to speak), it waits for nothing without a limit, and it starts nothing it does
+//! not need. Secrets come from the environment or the daemon's socket, never from arguments.
+
+mod caller;
+mod hook;
+mod input;
+mod launch;
+mod log;
+mod mailbox;
+mod platform;
+mod statusline;
+
+use std::ffi::OsString;
+use std::io::Write;
+
+use sm_client::wire::is_plain_word;
+
+const USAGE: &str = "\
+sm-hook is started by sm, not by hand.
+
+usage: sm-hook <agent> <event>                        tell the daemon what an agent's hook says
+       sm-hook <agent> statusline [-- command]        the agent's status line
+       sm-hook <agent> mailbox                        wait for a message for the agent
+       sm-hook launch <session> <launch>              be the parent of an agent
+       sm-hook log <dir> [--quiet-ms N --session S]   write a terminal's output down
+       sm-hook park                                   do nothing until ended
+";
+
+fn main() {
+    let args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(|arg| arg.to_str().unwrap_or("")).collect();
+    let code = match words.as_slice() {
+        ["launch", session, launch] => launch::run(session, launch),
+        ["park"] => park(),
+        ["log", _, options @ ..] => {
+            never_fail();
+            log::run(args[1].as_ref(), options)
+        }
+        [] | ["--help" | "-h" | "help" | "launch" | "log" | "park", ..] => say(USAGE),
+        ["--version" | "-V"] => say(concat!("sm-hook ", env!("CARGO_PKG_VERSION"), "\n")),
+        [agent, event, rest @ ..] if is_plain_word(agent) && is_plain_word(event) => {
+            never_fail();
+            match *event {
+                "statusline" => statusline::run(agent, &args[2..]),
+                "mailbox" => mailbox::run(agent),
+                // An event may have more words one day; an old hook still tells what it knows.
+                event => {
+                    let _ = rest;
+                    hook::run(agent, event)
+                }
+            }
+        }
+        _ => say(USAGE),
+    };
+    std::process::exit(code);
+}
+
+/// A mistake of ours must look like "nothing to say" to the agent, not like a failed hook.
+fn never_fail() {
+    std::panic::set_hook(Box::new(|_| std::process::exit(0)));
+}
+
+fn say(text: &str) -> i32 {
+    let _ = std::io::stderr().write_all(text.as_bytes());
+    0
+}
+
+/// Something for tmux to run in a session that only keeps its server alive.
+fn park() -> i32 {
+    loop {
+        std::thread::park();
+    }
+}

@@ -1,0 +1,81 @@
+//! `sm-hook log <dir> [--quiet-ms N --session S]`: writes a terminal's output down, raw.
+//!
+//! tmux feeds it, and it outlives the daemon. It never waits for the daemon: a stopped one must
+//! not fill tmux's pipe. It never stops reading before the end, whatever the disk says.
+
+mod activity;
+mod writer;
+
+use std::ffi::OsStr;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use sm_client::{Paths, wire};
+
+use crate::platform;
+use activity::Activity;
+use writer::Writer;
+
+const READ_SIZE: usize = 256 * 1024;
+
+pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
+    platform::log_signals();
+    let mut writer = Writer::new(Path::new(dir));
+    let mut activity = watching(options);
+    let stdin = io::stdin();
+    let mut lock = stdin.lock();
+    let mut chunk = vec![0; READ_SIZE];
+    loop {
+        if let Some(activity) = &mut activity
+            && !wait_for_output(stdin.as_fd(), activity)
+        {
+            continue;
+        }
+        match lock.read(&mut chunk) {
+            Ok(0) => break,
+            Ok(read) => {
+                writer.write(&chunk[..read]);
+                if let Some(activity) = &mut activity {
+                    activity.output(Instant::now());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(_) => break,
+        }
+    }
+    writer.finish();
+    0
+}
+
+/// Waits for output, the daemon's answer or the next thing to tell; whether there is output.
+fn wait_for_output(stdin: std::os::fd::BorrowedFd<'_>, activity: &mut Activity) -> bool {
+    let ready = sm_client::platform::readable([Some(stdin), activity.fd()], activity.wake_at());
+    match ready {
+        Ok([output, answer]) => {
+            activity.step(answer, Instant::now());
+            output
+        }
+        // Polling fails for want of memory only: reading waits as well.
+        Err(_) => true,
+    }
+}
+
+fn watching(options: &[&str]) -> Option<Activity> {
+    let value = |name: &str| {
+        options
+            .iter()
+            .position(|option| *option == name)
+            .and_then(|at| options.get(at + 1))
+    };
+    let quiet: u64 = value("--quiet-ms")?.parse().ok()?;
+    let session = value("--session").filter(|session| wire::is_plain_word(session))?;
+    let paths = Paths::from_env().ok()?;
+    Some(Activity::new(
+        paths,
+        session,
+        Duration::from_millis(quiet.clamp(10, 3_600_000)),
+        Instant::now(),
+    ))
+}

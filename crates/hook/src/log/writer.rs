@@ -1,0 +1,234 @@
+//! Numbered log files that together hold every byte, in order.
+//!
+//! One writer for a directory. A write that fails loses its bytes but never the count of them:
+//! the next write that works says how many are missing.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file is full at this size; a chunk is never split.
+const FULL: u64 = 16 * 1024 * 1024;
+
+pub struct Writer {
+    dir: PathBuf,
+    full: u64,
+    number: u32,
+    current: Option<(File, u64)>,
+    lost: u64,
+}
+
+impl Writer {
+    pub fn new(dir: &Path) -> Self {
+        Self::with_size(dir, FULL)
+    }
+
+    fn with_size(dir: &Path, full: u64) -> Self {
+        let _ = fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir);
+        Self {
+            number: last_number(dir).unwrap_or(1),
+            dir: dir.to_path_buf(),
+            full,
+            current: None,
+            lost: 0,
+        }
+    }
+
+    pub fn write(&mut self, chunk: &[u8]) {
+        if self.lost > 0 && !self.own_up() {
+            self.lost += chunk.len() as u64;
+            return;
+        }
+        let written = self.append(chunk);
+        self.lost += (chunk.len() - written) as u64;
+    }
+
+    /// Says at the end what is missing, if it can.
+    pub fn finish(&mut self) {
+        if self.lost > 0 {
+            self.own_up();
+        }
+    }
+
+    /// The line about lost bytes: all of it or nothing.
+    fn own_up(&mut self) -> bool {
+        let line = format!(
+            "\r\n[sm: {} bytes of terminal output lost: disk full]\r\n",
+            self.lost
+        );
+        let before = self.file_for(line.len()).map(|(_, size)| *size);
+        let written = self.append(line.as_bytes());
+        if written == line.len() {
+            self.lost = 0;
+            return true;
+        }
+        if written > 0
+            && let Ok(before) = before
+            && let Ok((file, size)) = self.file_for(0)
+        {
+            let _ = file.set_len(before);
+            *size = before;
+        }
+        false
+    }
+
+    /// How many bytes could be written.
+    fn append(&mut self, bytes: &[u8]) -> usize {
+        let mut written = 0;
+        let Ok((file, size)) = self.file_for(bytes.len()) else {
+            return 0;
+        };
+        while written < bytes.len() {
+            match file.write(&bytes[written..]) {
+                Ok(0) => break,
+                Ok(more) => {
+                    written += more;
+                    *size += more as u64;
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+        if written < bytes.len() {
+            // Opened again next time: it may have been moved away to make room.
+            self.current = None;
+        }
+        written
+    }
+
+    /// The file that has room for a chunk.
+    fn file_for(&mut self, length: usize) -> io::Result<&mut (File, u64)> {
+        let mut current = match self.current.take() {
+            Some(current) => current,
+            None => self.open()?,
+        };
+        if current.1 > 0 && current.1 + length as u64 > self.full {
+            self.number += 1;
+            current = self.open()?;
+        }
+        Ok(self.current.insert(current))
+    }
+
+    fn open(&self) -> io::Result<(File, u64)> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(self.dir.join(format!("terminal.{:06}.log", self.number)))?;
+        let size = file.metadata()?.len();
+        Ok((file, size))
+    }
+}
+
+fn last_number(dir: &Path) -> Option<u32> {
+    fs::read_dir(dir)
+        .ok()?
+        .filter_map(|entry| {
+            let name = entry.ok()?.file_name();
+            let digits = name
+                .to_str()?
+                .strip_prefix("terminal.")?
+                .strip_suffix(".log")?;
+            digits.parse().ok()
+        })
+        .max()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn files(dir: &Path) -> Vec<(String, String)> {
+        let mut files: Vec<_> = fs::read_dir(dir)
+            .unwrap()
+            .map(|entry| {
+                let path = entry.unwrap().path();
+                let name = path.file_name().unwrap().to_string_lossy().into_owned();
+                (name, String::from_utf8(fs::read(path).unwrap()).unwrap())
+            })
+            .collect();
+        files.sort();
+        files
+    }
+
+    fn named(files: &[(&str, &str)]) -> Vec<(String, String)> {
+        files
+            .iter()
+            .map(|(number, text)| (format!("terminal.{number}.log"), (*text).to_owned()))
+            .collect()
+    }
+
+    #[test]
+    fn a_full_file_is_followed_by_the_next() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("new");
+        let mut writer = Writer::with_size(&dir, 10);
+        for chunk in [
+            "aaaa",
+            "bbbb",
+            "cccc",
+            "a chunk larger than a file",
+            "dd",
+            "eeeeeeeeee",
+        ] {
+            writer.write(chunk.as_bytes());
+        }
+        writer.finish();
+        // Another process goes on where this one ended.
+        let mut writer = Writer::with_size(&dir, 10);
+        writer.write(b"f");
+        assert_eq!(
+            files(&dir),
+            named(&[
+                ("000001", "aaaabbbb"),
+                ("000002", "cccc"),
+                ("000003", "a chunk larger than a file"),
+                ("000004", "dd"),
+                ("000005", "eeeeeeeeee"),
+                ("000006", "f"),
+            ])
+        );
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn what_a_full_disk_lost_is_counted() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("terminal.000001.log");
+        symlink("/dev/full", &file).unwrap();
+        let mut writer = Writer::with_size(temp.path(), 1000);
+        writer.write(b"12345");
+        writer.write(b"678");
+        fs::remove_file(&file).unwrap();
+        writer.write(b"back");
+        writer.write(b" again");
+        assert_eq!(
+            files(temp.path()),
+            named(&[(
+                "000001",
+                "\r\n[sm: 8 bytes of terminal output lost: disk full]\r\nback again"
+            )])
+        );
+    }
+
+    #[test]
+    fn a_directory_that_is_gone_loses_nothing_but_bytes() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = temp.path().join("gone");
+        let mut writer = Writer::with_size(&dir, 1000);
+        fs::remove_dir_all(&dir).unwrap();
+        writer.write(b"12");
+        fs::create_dir(&dir).unwrap();
+        writer.write(b"x");
+        let text = &files(&dir)[0].1;
+        assert_eq!(
+            text,
+            "\r\n[sm: 2 bytes of terminal output lost: disk full]\r\nx"
+        );
+    }
+}

@@ -1,0 +1,241 @@
+//! `sm-hook <agent> statusline [-- command]`: the agent's status line.
+//!
+//! The user's own command runs with the same stdin while the daemon is told; its output comes
+//! first. It is never slower than the slower of the two, and never waits for a command that
+//! hangs. Samples are not spooled: the next one is newer.
+
+use std::ffi::OsString;
+use std::io::{Read, Write};
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use sm_client::{Client, Paths, json, platform};
+
+use crate::caller::{self, Caller, Outcome};
+use crate::hook::print;
+use crate::input::{self, Input};
+
+/// The user's command gets this long.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// It has ended, but something it left behind holds its output open.
+const LAST_WORDS: Duration = Duration::from_millis(50);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+/// A status line is a line; more is not shown.
+const MAX_OUTPUT: usize = 64 * 1024;
+const SIGKILL: i32 = 9;
+
+pub fn run(agent: &str, rest: &[OsString]) -> i32 {
+    let input = input::read();
+    let users = users_command(rest).and_then(|command| Users::start(&command, &input.bytes));
+    let ours = our_text(agent, &input);
+    let theirs = users.map(Users::finish).unwrap_or_default();
+    print(&join(&theirs, &ours));
+    0
+}
+
+fn users_command(rest: &[OsString]) -> Option<OsString> {
+    let (first, command) = rest.split_first()?;
+    (first == "--" && !command.is_empty()).then(|| command.join(" ".as_ref()))
+}
+
+fn our_text(agent: &str, input: &Input) -> Vec<u8> {
+    let own = || own_text(&input.bytes).into_bytes();
+    let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::from_env()) else {
+        return own();
+    };
+    let client = Client::new(paths);
+    match caller::deliver(&caller, &client, agent, "statusline", input) {
+        Outcome::Answered(answer) => answer,
+        Outcome::Refused | Outcome::Unanswered => own(),
+        Outcome::NoDaemon => {
+            caller::revive(client.paths());
+            own()
+        }
+    }
+}
+
+/// What can be said without a daemon.
+fn own_text(input: &[u8]) -> String {
+    json::parse(input)
+        .and_then(|value| {
+            value
+                .get("context_window")?
+                .get("used_percentage")?
+                .as_f64()
+        })
+        .filter(|percent| percent.is_finite())
+        .map(|percent| format!("{:.0}% ctx", percent.clamp(0.0, 999.0)))
+        .unwrap_or_default()
+}
+
+/// The user's lines as they are, ours behind the last of them.
+fn join(theirs: &[u8], ours: &[u8]) -> Vec<u8> {
+    let (theirs, ours) = (trimmed(theirs), trimmed(ours));
+    let mut line = theirs.to_vec();
+    if !theirs.is_empty() && !ours.is_empty() {
+        // Their colour must not become ours.
+        if theirs.contains(&0x1b) {
+            line.extend_from_slice(b"\x1b[0m");
+        }
+        line.extend_from_slice(" · ".as_bytes());
+    }
+    line.extend_from_slice(ours);
+    if !line.is_empty() {
+        line.push(b'\n');
+    }
+    line
+}
+
+fn trimmed(text: &[u8]) -> &[u8] {
+    let end = text
+        .iter()
+        .rposition(|byte| !matches!(byte, b'\n' | b'\r'))
+        .map_or(0, |at| at + 1);
+    &text[..end]
+}
+
+/// The user's command while it runs, in a process group of its own so that all of it can be
+/// ended.
+struct Users {
+    child: Child,
+    output: Receiver<Vec<u8>>,
+    deadline: Instant,
+}
+
+impl Users {
+    fn start(command: &OsString, input: &[u8]) -> Option<Self> {
+        let mut child = Command::new("sh")
+            .arg("-c")
+            .arg(command)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()
+            .ok()?;
+        let (mut stdin, mut stdout) = (child.stdin.take()?, child.stdout.take()?);
+        let bytes = input.to_vec();
+        // Both ends at once: a command may answer before it has read everything.
+        std::thread::spawn(move || {
+            let _ = stdin.write_all(&bytes);
+        });
+        let (sender, output) = mpsc::channel();
+        std::thread::spawn(move || {
+            let mut chunk = vec![0; 8 * 1024];
+            // Read to the end, even what nobody keeps: a full pipe would stop the command.
+            while let Ok(read @ 1..) = stdout.read(&mut chunk) {
+                let _ = sender.send(chunk[..read].to_vec());
+            }
+        });
+        Some(Self {
+            child,
+            output,
+            deadline: Instant::now() + PATIENCE,
+        })
+    }
+
+    fn finish(mut self) -> Vec<u8> {
+        let mut text = Vec::new();
+        let mut deadline = self.deadline;
+        let mut ended = false;
+        loop {
+            let now = Instant::now();
+            match self
+                .output
+                .recv_timeout(LOOK_EVERY.min(deadline.saturating_duration_since(now)))
+            {
+                Ok(chunk) => {
+                    let room = MAX_OUTPUT - text.len();
+                    text.extend_from_slice(&chunk[..chunk.len().min(room)]);
+                }
+                Err(RecvTimeoutError::Disconnected) => break,
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if !ended && self.has_ended() {
+                ended = true;
+                deadline = deadline.min(now + LAST_WORDS);
+            }
+            if now >= deadline {
+                break;
+            }
+        }
+        // It closed its output; most then end at once.
+        while !self.has_ended() {
+            if Instant::now() >= self.deadline {
+                // Not reaped yet, so the group is still its own.
+                let _ = platform::signal_group(self.child.id(), SIGKILL);
+                let _ = self.child.wait();
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        text
+    }
+
+    fn has_ended(&mut self) -> bool {
+        !matches!(self.child.try_wait(), Ok(None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_percentage_is_found_or_nothing_is_said() {
+        for (input, expected) in [
+            (r#"{"context_window":{"used_percentage":31}}"#, "31% ctx"),
+            (
+                r#"{"x":[{}],"context_window":{"size":1,"used_percentage":30.6}}"#,
+                "31% ctx",
+            ),
+            (r#"{"context_window":{"used_percentage":null}}"#, ""),
+            (r#"{"context_window":{"used_percentage":-4}}"#, "0% ctx"),
+            (r#"{"context_window":{"used_percentage":1e999}}"#, ""),
+            (r#"{"used_percentage":31}"#, ""),
+            (r#"{"context_window":31}"#, ""),
+            (r#"{"context_window":{"used_percentage":31"#, ""),
+            ("", ""),
+            ("\u{0}\u{1}garbage", ""),
+        ] {
+            assert_eq!(own_text(input.as_bytes()), expected, "{input}");
+        }
+    }
+
+    #[test]
+    fn their_line_comes_first() {
+        for (theirs, ours, expected) in [
+            ("", "", ""),
+            ("me\n", "", "me\n"),
+            ("", "31% ctx", "31% ctx\n"),
+            ("me\n", "31% ctx\n", "me · 31% ctx\n"),
+            ("one\ntwo\n\n", "x", "one\ntwo · x\n"),
+            ("\x1b[31mred", "x", "\x1b[31mred\x1b[0m · x\n"),
+        ] {
+            assert_eq!(
+                String::from_utf8(join(theirs.as_bytes(), ours.as_bytes())).unwrap(),
+                expected
+            );
+        }
+    }
+
+    #[test]
+    fn the_command_is_what_follows_two_dashes() {
+        let words = |words: &[&str]| -> Vec<OsString> { words.iter().map(Into::into).collect() };
+        for (rest, expected) in [
+            (&[][..], None),
+            (&["--"][..], None),
+            (&["x"][..], None),
+            (&["--", "a | b"][..], Some("a | b")),
+            (&["--", "a", "b"][..], Some("a b")),
+        ] {
+            assert_eq!(
+                users_command(&words(rest)),
+                expected.map(OsString::from),
+                "{rest:?}"
+            );
+        }
+    }
+}
