@@ -37,7 +37,9 @@ enum Job {
 }
 
 /// A callback that is called exactly once, whatever becomes of the job it belongs to.
-struct Answer<T>(Option<Box<dyn FnOnce(Result<T, StoreError>) + Send>>);
+struct Answer<T>(Option<Callback<T>>);
+
+type Callback<T> = Box<dyn FnOnce(Result<T, StoreError>) + Send>;
 
 impl<T> Answer<T> {
     fn new(done: impl FnOnce(Result<T, StoreError>) + Send + 'static) -> Self {
