@@ -1,1 +1,114 @@
-//! placeholder
+//! One door to every agent: the only place where an agent kind becomes its folder.
+
+use crate::launch::{Launch, LaunchError, LaunchRequest};
+use crate::parsed::Parsed;
+use crate::paste::PasteFit;
+use crate::{claude, codex, generic};
+use sm_core::effect::Answer;
+use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::profile::{AgentKind, Profile};
+use sm_core::signal::{Activity, Composer, Fact};
+
+pub fn profile(kind: AgentKind) -> &'static Profile {
+    match kind {
+        AgentKind::Claude => &claude::PROFILE,
+        AgentKind::Codex => &codex::PROFILE,
+        AgentKind::Generic => &generic::PROFILE,
+    }
+}
+
+pub fn launch(kind: AgentKind, request: &LaunchRequest) -> Result<Launch, LaunchError> {
+    match kind {
+        AgentKind::Claude => claude::launch::launch(request),
+        AgentKind::Codex => codex::launch::launch(request),
+        AgentKind::Generic => generic::launch(request),
+    }
+}
+
+/// Reads a hook call. Never fails; `at` is when the hook ran.
+pub fn parse_hook(kind: AgentKind, event: &str, body: &[u8], at: Timestamp) -> Parsed {
+    match kind {
+        AgentKind::Claude => claude::hooks::parse_hook(event, body, at),
+        AgentKind::Codex => codex::hooks::parse_hook(event, body, at),
+        AgentKind::Generic => generic::parse_hook(event, body),
+    }
+}
+
+/// What the hook prints. `shown`: a line for the person at the screen.
+pub fn answer(kind: AgentKind, event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
+    match kind {
+        AgentKind::Claude => claude::hooks::answer(event, answer, shown),
+        AgentKind::Codex => codex::hooks::answer(event, answer, shown),
+        AgentKind::Generic => Vec::new(),
+    }
+}
+
+/// What would become of a text that is pasted.
+pub fn paste_fit(kind: AgentKind, text: &str) -> PasteFit {
+    match kind {
+        AgentKind::Claude => claude::paste::fit(text),
+        AgentKind::Codex => codex::paste::fit(text),
+        AgentKind::Generic => generic::fit(text),
+    }
+}
+
+/// Reads the screen: rows with SGR sequences, the cursor counted from 0. `ours` is a text that was
+/// pasted (all its pastes together).
+pub fn read_screen(
+    kind: AgentKind,
+    lines: &[String],
+    cursor_x: u32,
+    cursor_y: u32,
+    ours: Option<&str>,
+) -> (Composer, Activity) {
+    match kind {
+        AgentKind::Claude => claude::screen::read_screen(lines, cursor_x, cursor_y, ours),
+        AgentKind::Codex => codex::screen::read_screen(lines, cursor_x, cursor_y, ours),
+        AgentKind::Generic => (Composer::Hidden, Activity::Unknown),
+    }
+}
+
+pub fn read_title(kind: AgentKind, title: &str) -> Activity {
+    match kind {
+        AgentKind::Claude => claude::title::read_title(title),
+        AgentKind::Codex => codex::title::read_title(title),
+        AgentKind::Generic => Activity::Unknown,
+    }
+}
+
+/// A reader of an agent's record of a conversation.
+#[derive(Debug)]
+pub enum Tail {
+    Claude(claude::transcript::Tail),
+    Codex(codex::rollout::Tail),
+    /// The program keeps no record that is known.
+    None,
+}
+
+impl Tail {
+    pub fn new(kind: AgentKind, conversation: ConversationId) -> Self {
+        match kind {
+            AgentKind::Claude => Self::Claude(claude::transcript::Tail::new(conversation)),
+            AgentKind::Codex => Self::Codex(codex::rollout::Tail::new(conversation)),
+            AgentKind::Generic => Self::None,
+        }
+    }
+
+    /// Takes the next bytes of the file; gives the facts of the lines that are now complete.
+    pub fn feed(&mut self, bytes: &[u8]) -> Vec<Fact> {
+        match self {
+            Self::Claude(tail) => tail.feed(bytes),
+            Self::Codex(tail) => tail.feed(bytes),
+            Self::None => Vec::new(),
+        }
+    }
+
+    /// Lines that were too long to be read.
+    pub fn skipped(&self) -> u64 {
+        match self {
+            Self::Claude(tail) => tail.skipped(),
+            Self::Codex(tail) => tail.skipped(),
+            Self::None => 0,
+        }
+    }
+}

@@ -6,7 +6,7 @@
 //! understand.
 //!
 //! Adding an agent: a folder with its launch line, its hooks, its record of the conversation and
-//! its screen, a [`Profile`], and one arm in each match of [`kind`].
+//! its screen, a `Profile`, and one arm in each match of [`kind`].
 
 pub mod claude;
 pub mod codex;
@@ -19,7 +19,9 @@ pub mod parsed;
 pub mod paste;
 mod sgr;
 mod shell;
+mod wrapped;
 
+pub use kind::{Tail, answer, parse_hook, paste_fit, profile, read_screen, read_title};
 pub use launch::{Launch, LaunchError, LaunchRequest, Start};
 pub use parsed::{Parsed, event};
 pub use paste::PasteFit;

@@ -12,6 +12,10 @@ pub fn is_command(text: &str) -> bool {
     text.starts_with('/')
 }
 
+/// Up to this many characters (and two line ends) a paste is shown as it is; beyond, as a
+/// placeholder, at the end of which nothing is taken off.
+const INLINE: usize = 800;
+
 pub fn fit(text: &str) -> PasteFit {
     if text.trim().is_empty() {
         return PasteFit::Empty;
@@ -20,16 +24,19 @@ pub fn fit(text: &str) -> PasteFit {
         return PasteFit::Command;
     }
     let arrives = arrives(text);
-    // White space at the end is taken off, and keeps a backslash away from Enter.
-    let paste = if arrives.ends_with('\\') {
-        format!("{arrives} ")
-    } else {
-        arrives.clone()
-    };
+    let mut paste = arrives.clone();
+    // White space at the end is taken off; it keeps a backslash away from Enter, and closes the
+    // list of files that a last word with @ opens, of which Enter would take the first.
+    let word = arrives.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let shown = arrives.matches('\n').count() < 3 && arrives.chars().count() <= INLINE;
+    if shown && (arrives.ends_with('\\') || word.starts_with(['@', '/'])) {
+        paste.push(' ');
+    }
+    let pastes = vec![paste];
     if arrives == text {
-        PasteFit::Exact { paste }
+        PasteFit::Exact { pastes }
     } else {
-        PasteFit::Changed { paste, arrives }
+        PasteFit::Changed { pastes, arrives }
     }
 }
 
@@ -48,17 +55,16 @@ mod tests {
 
     #[test]
     fn what_arrives() {
-        let exact = |paste: &str| PasteFit::Exact {
-            paste: paste.to_owned(),
-        };
+        let exact = |paste: &str| PasteFit::Exact { pastes: vec![paste.to_owned()] };
         let changed = |arrives: &str| PasteFit::Changed {
-            paste: arrives.to_owned(),
+            pastes: vec![arrives.to_owned()],
             arrives: arrives.to_owned(),
         };
         for (text, expected) in [
             ("hello", exact("hello")),
             ("  lead", exact("  lead")),
-            (" /help", exact(" /help")),
+            (" /help", exact(" /help ")),
+            ("see @file", exact("see @file ")),
             ("a\n\n\nb", exact("a\n\n\nb")),
             ("emoji 👩‍👩‍👧 é", exact("emoji 👩‍👩‍👧 é")),
             ("ends\\", exact("ends\\ ")),

@@ -1,1 +1,162 @@
-//! placeholder
+//! What Claude's screen shows. Only a guard before keys, never a proof.
+//!
+//! The composer stands between two rules as wide as the screen; its row starts with `❯` and a
+//! no-break space (dialogs use the same sign with an ordinary space). It is shown while Claude
+//! works too.
+
+use crate::sgr::{Row, rows, text};
+use crate::wrapped::holds;
+use sm_core::signal::{Activity, Composer, PersonNeed};
+
+/// What a screen without a composer says, and what it means; the first that is found counts.
+const DIALOGS: [(&str, Need); 12] = [
+    ("trust this folder", Need::FirstRun("folder trust")),
+    ("Do you trust the files", Need::FirstRun("folder trust")),
+    ("use this API key?", Need::FirstRun("API key")),
+    ("Syntax theme:", Need::FirstRun("first-run setup")),
+    ("Choose the text style", Need::FirstRun("first-run setup")),
+    ("Select login method", Need::FirstRun("login")),
+    ("Paste code here", Need::FirstRun("login")),
+    ("Bypass Permissions mode", Need::FirstRun("permission mode warning")),
+    ("Do you want to ", Need::Permission),
+    ("Would you like to proceed?", Need::Question),
+    ("Enter to select", Need::Question),
+    ("Esc to cancel", Need::Question),
+];
+
+enum Need {
+    FirstRun(&'static str),
+    Permission,
+    Question,
+}
+
+/// Signs before the line that tells what Claude is doing.
+const SPINNER: [char; 7] = ['·', '✢', '*', '✳', '✶', '✻', '✽'];
+
+const INTERRUPTIBLE: &str = "esc to interrupt";
+const STASHED: &str = "› stashed";
+
+/// Reads the screen. `ours`: a text that was pasted and may stand in the composer.
+pub fn read_screen(
+    lines: &[String],
+    cursor_x: u32,
+    cursor_y: u32,
+    ours: Option<&str>,
+) -> (Composer, Activity) {
+    let rows = rows(lines);
+    let texts = rows.iter().map(|row| text(row)).collect::<Vec<_>>();
+    let Some((top, bottom)) = frame(&texts) else {
+        return (Composer::Hidden, dialog(&texts));
+    };
+    let working = texts[..top].iter().rev().take(12).any(|line| spinner(line))
+        || texts[bottom..].iter().any(|line| line.contains(INTERRUPTIBLE));
+    let activity = if working { Activity::Busy } else { Activity::Idle };
+    let cursor = (cursor_x as usize, cursor_y as usize);
+    let inside = &texts[top + 1..bottom];
+    let composer = if inside[0].starts_with('!') {
+        Composer::Shell
+    } else if empty(&rows[top + 1..bottom], top + 1, cursor) {
+        match texts[bottom..].iter().any(|line| line.contains(STASHED)) {
+            true => Composer::Stashed,
+            false => Composer::Empty,
+        }
+    } else if blank(&inside[0]) && inside.len() == 1 {
+        // Nothing typed, but the cursor is elsewhere: a search, a menu.
+        Composer::Hidden
+    } else if ours.is_some_and(|ours| is_ours(inside, ours, texts[bottom].chars().count())) {
+        Composer::Ours
+    } else {
+        Composer::Draft
+    };
+    (composer, activity)
+}
+
+/// The rows of the two rules around the composer.
+fn frame(texts: &[String]) -> Option<(usize, usize)> {
+    let rule = |line: &String| line.chars().count() >= 8 && line.chars().all(|c| c == '─');
+    let bottom = texts.iter().rposition(rule)?;
+    let open = texts[..bottom].iter().rposition(|line| {
+        // The upper rule may carry a label.
+        line.starts_with("──") && line.ends_with('─')
+    })?;
+    let first = texts.get(open + 1).filter(|_| open + 1 < bottom)?;
+    let mut start = first.chars();
+    let sign = matches!(start.next(), Some('❯' | '!')) && start.next() == Some('\u{a0}');
+    sign.then_some((open, bottom))
+}
+
+fn blank(row: &str) -> bool {
+    row.chars().skip(2).all(char::is_whitespace)
+}
+
+/// Proven empty: one row, the cursor at its start, and nothing there but a dim hint, of which the
+/// first character lies under the cursor.
+fn empty(rows: &[Row], at: usize, cursor: (usize, usize)) -> bool {
+    let [row] = rows else { return false };
+    if cursor != (2, at) {
+        return false;
+    }
+    let typed = row.iter().skip(2).filter(|cell| !cell.c.is_whitespace());
+    let mut visible = typed.clone();
+    match visible.next() {
+        None => true,
+        Some(first) => {
+            let dim = visible.clone().count();
+            (first.dim || (first.reverse && dim > 0)) && visible.all(|cell| cell.dim)
+        }
+    }
+}
+
+fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
+    let mut rows = Vec::with_capacity(inside.len());
+    for (i, row) in inside.iter().enumerate() {
+        // The first row starts with the sign, the others with two blanks (or nothing at all).
+        let content: String = row.chars().skip(2).collect();
+        if i > 0 && !row.is_empty() && !row.starts_with("  ") {
+            return false;
+        }
+        rows.push(content);
+    }
+    let ours = ours.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
+    if let [row] = rows.as_slice()
+        && let Some(lines) = placeholder(row)
+    {
+        return lines == ours.matches('\n').count();
+    }
+    holds(&rows, &ours, columns.saturating_sub(2))
+}
+
+/// `[Pasted text #N]` or `[Pasted text #N +M lines]` and nothing else: how many more lines.
+fn placeholder(row: &str) -> Option<usize> {
+    let inner = row.trim().strip_prefix("[Pasted text #")?.strip_suffix(']')?;
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+    match inner.split_once(" +") {
+        None => digits(inner).then_some(0),
+        Some((number, lines)) => {
+            let lines = lines.strip_suffix(" lines").or(lines.strip_suffix(" line"))?;
+            digits(number).then(|| lines.parse().ok())?
+        }
+    }
+}
+
+/// `✻ Churning… (2s · …)`: a sign, words with an ellipsis, what it costs in brackets.
+fn spinner(line: &str) -> bool {
+    let mut chars = line.chars();
+    chars.next().is_some_and(|c| SPINNER.contains(&c))
+        && chars.next() == Some(' ')
+        && line.contains('…')
+        && !line.starts_with("· ⎿")
+}
+
+fn dialog(texts: &[String]) -> Activity {
+    for (words, need) in &DIALOGS {
+        if texts.iter().any(|line| line.contains(words)) {
+            return Activity::Waiting(match need {
+                Need::FirstRun(what) => PersonNeed::FirstRun((*what).to_owned()),
+                Need::Permission => PersonNeed::Permission(String::new()),
+                Need::Question => PersonNeed::Question,
+            });
+        }
+    }
+    Activity::Unknown
+}

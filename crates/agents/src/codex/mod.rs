@@ -1,1 +1,34 @@
-//! placeholder
+//! Codex. What is relied on, by version, is in `docs/agents.md`.
+
+pub mod files;
+pub mod hooks;
+pub mod launch;
+pub mod paste;
+pub mod rollout;
+pub mod screen;
+pub mod title;
+pub mod trust;
+
+use sm_core::profile::{AgentKind, Profile, StopAnswer};
+
+/// What our hook inside a turn may say: the limit is set on the launch line.
+pub const HOOK_CONTEXT_LIMIT: usize = 60_000;
+
+/// Beyond 10,000 bytes the answer to `Stop` is cut; up to four bytes make a character.
+pub const STOP_LIMIT: usize = 2_400;
+
+pub const PROFILE: Profile = Profile {
+    kind: AgentKind::Codex,
+    hook_answer_limit: Some(HOOK_CONTEXT_LIMIT),
+    stop_answer: Some(StopAnswer { limit: STOP_LIMIT, in_a_row: 12 }),
+    mailbox: false,
+    names_conversation: false,
+    prompt_argument: true,
+    reads_screen: true,
+    has_transcript: true,
+    // Codex tells its conversation with the first prompt, not at its start.
+    reports_start: false,
+    // A slash survives if pasted as `paste::fit` says.
+    command_prefixes: &['!'],
+    escape_interrupts: true,
+};

@@ -1,0 +1,59 @@
+//! Whether the rows of a composer hold exactly a given text.
+//!
+//! An agent wraps a long line at words; the screen does not show the blank it broke at, nor blanks
+//! at the end of a row. A row may end where the text has a line end, or where it was full.
+
+use crate::sgr::width;
+
+/// `rows` are the composer's rows without prompt and indentation; `columns` the room of a row.
+pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
+    let mut rest = text.trim_end();
+    for (i, row) in rows.iter().enumerate() {
+        let Some(after) = rest.strip_prefix(row.as_str()) else { return false };
+        let trimmed = after.trim_start_matches(' ');
+        rest = match trimmed.strip_prefix('\n') {
+            Some(next) => next,
+            None if i + 1 == rows.len() => trimmed,
+            None if after.is_empty() => return false,
+            None => {
+                // Broken by the agent: only because the next word had no room.
+                let gap = after.len() - trimmed.len();
+                let word = trimmed.split([' ', '\n']).next().unwrap_or_default();
+                if width(row) + gap + width(word) < columns.saturating_sub(SLACK) {
+                    return false;
+                }
+                trimmed
+            }
+        };
+    }
+    rest.is_empty()
+}
+
+/// Columns an agent may leave free at the end of a row (the cursor, a wide character).
+const SLACK: usize = 4;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_and_texts() {
+        for (rows, text, columns, expected) in [
+            (&["hello"][..], "hello", 80, true),
+            (&["hello"], "hello  \n", 80, true),
+            (&["hello"], "hello you", 80, false),
+            (&["hello you"], "hello", 80, false),
+            (&["one", "two"], "one\ntwo", 80, true),
+            (&["one", "two"], "one two", 80, false),
+            (&["one", "", "  two"], "one\n\n  two", 80, true),
+            (&["aaaa bbbb", "cccc"], "aaaa bbbb cccc", 12, true),
+            (&["aaaabbbb", "cccc"], "aaaabbbbcccc", 9, true),
+            (&["日本語", "日本"], "日本語日本", 7, true),
+            (&["one"], "", 80, false),
+            (&[], "", 80, true),
+        ] {
+            let rows = rows.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
+            assert_eq!(holds(&rows, text, columns), expected, "{rows:?} {text:?}");
+        }
+    }
+}
