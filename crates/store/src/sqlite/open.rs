@@ -11,7 +11,7 @@
 //! **How damage is found.** A start has to be fast however big the database is, and being killed is
 //! an everyday event that the log recovers from; so there is no `quick_check` at every start, nor
 //! after an unclean stop. Instead everything that a daemon reads at start is read here ([`Opened`]
-//! hands it over): header, schema, all sessions, open messages, outbox, the ends of the indexes.
+//! hands it over): header, schema, all sessions, open messages, outbox, the ends of the event log.
 //! Damage met there, or by any later query, leaves a mark on disk (`sm.db.suspect`); while it is
 //! there, opening runs `quick_check` over everything and decides.
 
@@ -52,7 +52,7 @@ impl OpenOptions {
             durability: Durability::default(),
             stamp: stamp.into(),
             busy_timeout: Duration::from_secs(2),
-            recent_final: 32,
+            recent_final: 16,
         }
     }
 
@@ -167,7 +167,7 @@ fn open_once(
         files::clear_suspect(path);
         notices.push(OpenNotice::CheckedSound);
     }
-    prepare(&conn, options.durability, found).map_err(|e| errors::writing(path, e))?;
+    prepare(&conn, found).map_err(|e| errors::writing(path, e))?;
     if found < known {
         let copy = match found {
             0 => None,
@@ -180,6 +180,7 @@ fn open_once(
             copy,
         }));
     }
+    settle(&conn, options.durability, found < known).map_err(|e| errors::writing(path, e))?;
     let reader = SqliteReader::over(conn, path, options.busy_timeout);
     let loaded = reader.load(options.recent_final)?;
     // Ours and sound: from now on closing tidies up.
@@ -224,21 +225,31 @@ fn check_everything(conn: &Connection, path: &Path) -> Result<(), StoreError> {
     }
 }
 
-fn prepare(conn: &Connection, durability: Durability, version: i64) -> rusqlite::Result<()> {
+/// What has to be said before the first table is written.
+fn prepare(conn: &Connection, version: i64) -> rusqlite::Result<()> {
     if version == 0 {
-        // Has to come before the first table: lets pruning give space back.
+        // Not worth a sync for each step: an empty database is synced once, when it is complete.
+        conn.pragma_update(None, "synchronous", "OFF")?;
+        // Lets pruning give space back.
         conn.pragma_update(None, "auto_vacuum", "INCREMENTAL")?;
     }
     conn.query_row("PRAGMA journal_mode = WAL", [], |row| {
         row.get::<_, String>(0)
     })?;
+    // A large text leaves a large log behind; this much of it is kept for reuse.
+    conn.query_row("PRAGMA journal_size_limit = 4194304", [], |_| Ok(()))
+}
+
+/// From now on commits are as durable as asked for; so is what a migration has done.
+fn settle(conn: &Connection, durability: Durability, migrated: bool) -> rusqlite::Result<()> {
     let synchronous = match durability {
         Durability::Full => "FULL",
         Durability::Normal => "NORMAL",
     };
     conn.pragma_update(None, "synchronous", synchronous)?;
-    // A large text leaves a large log behind; this much of it is kept for reuse.
-    conn.query_row("PRAGMA journal_size_limit = 4194304", [], |_| Ok(()))?;
+    if migrated {
+        conn.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+    }
     Ok(())
 }
 

@@ -208,8 +208,9 @@ pub(super) fn no_checkpoint_on_close(conn: &Connection, on: bool) -> rusqlite::R
 }
 
 fn sessions(conn: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
-    let sql = "SELECT id, name, agent, live, state, changed_at FROM sessions ORDER BY id";
-    collect(conn, sql, [], |row| {
+    // In the order of the file, then sorted here: by id it would seek for every row.
+    let sql = "SELECT id, name, agent, live, state, changed_at FROM sessions";
+    let mut rows = collect(conn, sql, [], |row| {
         Ok(SessionRow {
             id: row.get(0)?,
             name: row.get(1)?,
@@ -218,7 +219,9 @@ fn sessions(conn: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
             state: row.get(4)?,
             changed_at: row.get(5)?,
         })
-    })
+    })?;
+    rows.sort_by(|a, b| a.id.cmp(&b.id));
+    Ok(rows)
 }
 
 fn open_messages(conn: &Connection) -> rusqlite::Result<Vec<MessageRow>> {
