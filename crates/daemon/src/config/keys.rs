@@ -1,0 +1,271 @@
+//! The table of keys: each with its place, what it takes, its default and what it does.
+//!
+//! Nothing else may know a key's name.
+
+use std::fmt;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sm_store::Durability;
+
+use super::settings::{Config, LogLevel, TmuxSocket};
+
+/// One key of `config.toml`.
+#[derive(Debug)]
+pub struct Key {
+    /// With its tables: `daemon.port`.
+    pub path: &'static str,
+    /// As it would be written in the file.
+    pub default: &'static str,
+    pub doc: &'static str,
+    pub(super) takes: Takes,
+}
+
+impl Key {
+    pub fn table(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or("", |(table, _)| table)
+    }
+    pub fn name(&self) -> &'static str {
+        self.path
+            .rsplit_once('.')
+            .map_or(self.path, |(_, name)| name)
+    }
+    /// What the key takes, in words.
+    pub fn expects(&self) -> String {
+        self.takes.to_string()
+    }
+}
+
+/// What a key takes, and where it goes.
+#[derive(Debug)]
+pub(super) enum Takes {
+    Number {
+        range: RangeInclusive<u32>,
+        set: fn(&mut Config, u32),
+    },
+    /// A text that is not empty.
+    Text { set: fn(&mut Config, String) },
+    /// A list of texts.
+    List { set: fn(&mut Config, Vec<String>) },
+    /// A program and its arguments; empty: none.
+    Command { set: fn(&mut Config, Vec<String>) },
+    /// A path; empty: none. `~/` is the home folder, a relative one counts from the config file.
+    Path {
+        set: fn(&mut Config, Option<PathBuf>),
+    },
+    /// Empty, a name, or (with a `/`) a path.
+    Socket { set: fn(&mut Config, TmuxSocket) },
+    /// `30s`, `10m`, `2h`, `7d`; empty: none.
+    Duration {
+        set: fn(&mut Config, Option<Duration>),
+    },
+    /// One of these; `set` gets its place in the list.
+    Choice {
+        of: &'static [&'static str],
+        set: fn(&mut Config, usize),
+    },
+}
+
+impl fmt::Display for Takes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Number { range, .. } => {
+                write!(
+                    f,
+                    "a whole number from {} to {}",
+                    range.start(),
+                    range.end()
+                )
+            }
+            Self::Text { .. } => f.write_str("a text that is not empty"),
+            Self::List { .. } => f.write_str("a list of texts, such as [\"a\", \"b\"]"),
+            Self::Command { .. } => {
+                f.write_str("a list of a program and its arguments, or [] for none")
+            }
+            Self::Path { .. } => f.write_str("a path, or \"\" for none"),
+            Self::Socket { .. } => f.write_str("a name, a path, or \"\" for sm's own"),
+            Self::Duration { .. } => f.write_str(
+                "a duration such as \"30s\", \"10m\", \"2h\" or \"7d\", or \"\" for none",
+            ),
+            Self::Choice { of, .. } => {
+                f.write_str("one of")?;
+                for (i, one) in of.iter().enumerate() {
+                    write!(f, "{} \"{one}\"", if i == 0 { "" } else { "," })?;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The tables, in the order of the docs, and what each is about.
+pub(super) const TABLES: &[(&str, &str)] = &[
+    ("daemon", "The daemon itself."),
+    ("tmux", "The terminal multiplexer that sessions run in."),
+    ("agents.claude", "Claude Code."),
+    ("agents.codex", "Codex."),
+    ("generic", "Any other program (`sm new -- program`)."),
+    ("delivery", "Messages."),
+    ("notify", "Being told that a person is needed."),
+    (
+        "retention",
+        "What `sm gc` removes. Nothing that a live session needs is ever removed.",
+    ),
+    ("store", "The database."),
+];
+
+/// Every key there is.
+pub const KEYS: &[Key] = &[
+    Key {
+        path: "daemon.port",
+        default: "8420",
+        doc: "Port on 127.0.0.1 for the API. 0: only the Unix socket. The environment variable `SM_PORT` goes before it.",
+        takes: Takes::Number {
+            range: 0..=65535,
+            set: |c, n| c.daemon.port = u16::try_from(n).unwrap_or(0),
+        },
+    },
+    Key {
+        path: "daemon.log_level",
+        default: "\"info\"",
+        doc: "How much goes to the daemon's log.",
+        takes: Takes::Choice {
+            of: &LogLevel::NAMES,
+            set: |c, n| {
+                c.daemon.log_level = LogLevel::ALL.get(n).copied().unwrap_or(LogLevel::Info)
+            },
+        },
+    },
+    Key {
+        path: "tmux.program",
+        default: "\"tmux\"",
+        doc: "The tmux to run: a name looked up in PATH, or a path.",
+        takes: Takes::Text {
+            set: |c, text| c.tmux.program = text,
+        },
+    },
+    Key {
+        path: "tmux.socket",
+        default: "\"\"",
+        doc: "The tmux server that sessions live in: a name (as `tmux -L`), a path (as `tmux -S`), or empty for sm's own. Sessions started on another server are not moved.",
+        takes: Takes::Socket {
+            set: |c, socket| c.tmux.socket = socket,
+        },
+    },
+    Key {
+        path: "tmux.config",
+        default: "\"\"",
+        doc: "A tmux config file to load into sm's server, for your own keys and colours. Empty: tmux's defaults.",
+        takes: Takes::Path {
+            set: |c, path| c.tmux.config = path,
+        },
+    },
+    Key {
+        path: "tmux.history_limit",
+        default: "50000",
+        doc: "Lines of scrollback that a new session's pane keeps.",
+        takes: Takes::Number {
+            range: 100..=10_000_000,
+            set: |c, n| c.tmux.history_limit = n,
+        },
+    },
+    Key {
+        path: "agents.claude.program",
+        default: "\"claude\"",
+        doc: "The program to run for `sm new claude`: a name looked up in the PATH of the shell that ran it, or a path.",
+        takes: Takes::Text {
+            set: |c, text| c.agents.claude.program = text,
+        },
+    },
+    Key {
+        path: "agents.claude.args",
+        default: "[]",
+        doc: "Arguments for every launch, before those given after `--`.",
+        takes: Takes::List {
+            set: |c, list| c.agents.claude.args = list,
+        },
+    },
+    Key {
+        path: "agents.codex.program",
+        default: "\"codex\"",
+        doc: "The program to run for `sm new codex`: a name looked up in the PATH of the shell that ran it, or a path.",
+        takes: Takes::Text {
+            set: |c, text| c.agents.codex.program = text,
+        },
+    },
+    Key {
+        path: "agents.codex.args",
+        default: "[]",
+        doc: "Arguments for every launch, before those given after `--`.",
+        takes: Takes::List {
+            set: |c, list| c.agents.codex.args = list,
+        },
+    },
+    Key {
+        path: "generic.quiet_ms",
+        default: "1500",
+        doc: "How many milliseconds a program's output has to be quiet before it counts as idle.",
+        takes: Takes::Number {
+            range: 50..=3_600_000,
+            set: |c, n| c.generic.quiet = Duration::from_millis(n.into()),
+        },
+    },
+    Key {
+        path: "delivery.expire_after",
+        default: "\"\"",
+        doc: "When a message that could not be delivered expires, unless it was sent with its own time. Empty: it waits for as long as it takes.",
+        takes: Takes::Duration {
+            set: |c, time| c.delivery.expire_after = time,
+        },
+    },
+    Key {
+        path: "notify.command",
+        default: "[]",
+        doc: "Program and arguments to run when something needs a person, such as [\"notify-send\", \"sm\"]. The text is its last argument; `SM_NOTICE_KIND`, `SM_NOTICE_TEXT`, `SM_SESSION_ID` and `SM_SESSION_NAME` are in its environment. It is run without a shell and ended after 10 seconds. Empty: nothing is run.",
+        takes: Takes::Command {
+            set: |c, list| c.notify.command = list,
+        },
+    },
+    Key {
+        path: "retention.logs_days",
+        default: "30",
+        doc: "Days that the terminal logs of ended sessions are kept. 0: for ever.",
+        takes: Takes::Number {
+            range: 0..=36_500,
+            set: |c, n| c.retention.logs_days = n,
+        },
+    },
+    Key {
+        path: "retention.logs_max_mb",
+        default: "2048",
+        doc: "How many megabytes all terminal logs may take together; beyond it the oldest of ended sessions go first. 0: no limit.",
+        takes: Takes::Number {
+            range: 0..=1_000_000_000,
+            set: |c, n| c.retention.logs_max_mb = n,
+        },
+    },
+    Key {
+        path: "retention.events_days",
+        default: "90",
+        doc: "Days that events of ended sessions are kept. 0: for ever.",
+        takes: Takes::Number {
+            range: 0..=36_500,
+            set: |c, n| c.retention.events_days = n,
+        },
+    },
+    Key {
+        path: "store.durability",
+        default: "\"full\"",
+        doc: "What a recorded message survives: \"full\": the machine losing power; \"normal\": the death of the daemon, faster on slow disks.",
+        takes: Takes::Choice {
+            of: &["full", "normal"],
+            set: |c, n| {
+                c.store.durability = match n {
+                    0 => Durability::Full,
+                    _ => Durability::Normal,
+                }
+            },
+        },
+    },
+];

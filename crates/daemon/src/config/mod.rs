@@ -1,0 +1,22 @@
+//! What `config.toml` says, typed, checked and with its defaults.
+//!
+//! [`KEYS`] is the one table of keys: reading, unknown-key suggestions and `docs/config.md` all come
+//! from it. A config that is not understood completely is never used in part: a mistyped key that
+//! is silently ignored would be a setting that a person believes in.
+
+mod docs;
+mod error;
+mod keys;
+mod nearest;
+mod read;
+mod settings;
+
+pub use docs::reference;
+pub use error::ConfigError;
+pub use keys::{KEYS, Key};
+pub use settings::{
+    Agent, Agents, Config, Daemon, Delivery, Generic, LogLevel, Notify, Retention, Store, Tmux,
+    TmuxSocket,
+};
+
+pub(crate) use nearest::{distance, nearest};

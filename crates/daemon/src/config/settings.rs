@@ -1,0 +1,171 @@
+//! The settings as the rest of the daemon sees them. Holds values only; `keys` says where they come
+//! from.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use sm_store::Durability;
+
+/// Everything that can be configured. `default()` is an empty file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Config {
+    pub daemon: Daemon,
+    pub tmux: Tmux,
+    pub agents: Agents,
+    pub generic: Generic,
+    pub delivery: Delivery,
+    pub notify: Notify,
+    pub retention: Retention,
+    pub store: Store,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Daemon {
+    /// Port on 127.0.0.1; 0: only the Unix socket.
+    pub port: u16,
+    pub log_level: LogLevel,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogLevel {
+    Error,
+    Warn,
+    Info,
+    Debug,
+    Trace,
+}
+
+impl LogLevel {
+    pub const ALL: [Self; 5] = [
+        Self::Error,
+        Self::Warn,
+        Self::Info,
+        Self::Debug,
+        Self::Trace,
+    ];
+    pub const NAMES: [&'static str; 5] = ["error", "warn", "info", "debug", "trace"];
+
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warn => "warn",
+            Self::Info => "info",
+            Self::Debug => "debug",
+            Self::Trace => "trace",
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Tmux {
+    pub program: String,
+    pub socket: TmuxSocket,
+    /// A tmux config to load; None: none at all, not even the person's own.
+    pub config: Option<PathBuf>,
+    pub history_limit: u32,
+}
+
+/// Which tmux server the sessions live in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TmuxSocket {
+    /// The one in sm's own state folder.
+    Own,
+    /// As `tmux -L`.
+    Name(String),
+    /// As `tmux -S`; absolute.
+    Path(PathBuf),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agents {
+    pub claude: Agent,
+    pub codex: Agent,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Agent {
+    pub program: String,
+    /// Given on every launch, before those after `--`.
+    pub args: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Generic {
+    /// How long a program's output has to be quiet before it counts as idle.
+    pub quiet: Duration,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Delivery {
+    /// When a message that was not consumed expires; None: never.
+    pub expire_after: Option<Duration>,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Notify {
+    /// Program and arguments; empty: nothing is run.
+    pub command: Vec<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retention {
+    pub logs_days: u32,
+    pub logs_max_mb: u32,
+    pub events_days: u32,
+}
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Store {
+    pub durability: Durability,
+}
+
+impl Default for Daemon {
+    fn default() -> Self {
+        Self {
+            port: 8420,
+            log_level: LogLevel::Info,
+        }
+    }
+}
+
+impl Default for Tmux {
+    fn default() -> Self {
+        Self {
+            program: "tmux".into(),
+            socket: TmuxSocket::Own,
+            config: None,
+            history_limit: 50_000,
+        }
+    }
+}
+
+impl Default for Agents {
+    fn default() -> Self {
+        let agent = |program: &str| Agent {
+            program: program.into(),
+            args: Vec::new(),
+        };
+        Self {
+            claude: agent("claude"),
+            codex: agent("codex"),
+        }
+    }
+}
+
+impl Default for Generic {
+    fn default() -> Self {
+        Self {
+            quiet: Duration::from_millis(1500),
+        }
+    }
+}
+
+impl Default for Retention {
+    fn default() -> Self {
+        Self {
+            logs_days: 30,
+            logs_max_mb: 2048,
+            events_days: 90,
+        }
+    }
+}

@@ -1,0 +1,243 @@
+//! Which session a person means by an id, the beginning of one, or a name; and which names are free.
+//!
+//! Pure. It never guesses: what fits more than one session is an error that lists them, because a
+//! message to the wrong agent cannot be taken back.
+
+use std::fmt;
+
+use sm_core::{SessionId, SessionName};
+
+use crate::config::distance;
+
+/// Most sessions that an error lists.
+const LISTED: usize = 8;
+/// Longest name, as `sm_core` has it.
+const LONGEST: usize = 64;
+
+/// A session as far as naming goes.
+#[derive(Debug, Clone, Copy)]
+pub struct Named<'a> {
+    pub id: &'a SessionId,
+    pub name: &'a SessionName,
+    pub live: bool,
+}
+
+/// A session in an error's list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Candidate {
+    pub id: SessionId,
+    pub name: SessionName,
+}
+
+impl fmt::Display for Candidate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} ({})", self.id, self.name)
+    }
+}
+
+/// Says what happened; [`NameError::hint`] what to do.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NameError {
+    #[error("there is no session {wanted:?}")]
+    NotFound {
+        wanted: String,
+        /// Names that look like it, best first.
+        nearest: Vec<SessionName>,
+    },
+    #[error("{wanted:?} fits {count} sessions: {}", list(.candidates, *.count))]
+    Ambiguous {
+        wanted: String,
+        candidates: Vec<Candidate>,
+        /// More than are listed, maybe.
+        count: usize,
+    },
+    #[error("the name {name:?} is taken by session {by}")]
+    Taken { name: String, by: SessionId },
+    #[error("the name {name:?} is the id of a session")]
+    IsAnId { name: String },
+}
+
+impl NameError {
+    pub fn hint(&self) -> String {
+        match self {
+            Self::NotFound { nearest, .. } => match nearest.as_slice() {
+                [] => "`sm ls --all` shows all sessions".into(),
+                [one] => format!("did you mean {one}? `sm ls --all` shows all sessions"),
+                several => {
+                    let names: Vec<&str> = several.iter().map(SessionName::as_str).collect();
+                    format!(
+                        "did you mean one of {}? `sm ls --all` shows all sessions",
+                        names.join(", ")
+                    )
+                }
+            },
+            Self::Ambiguous { .. } => "give more of the id".into(),
+            Self::Taken { by, .. } => {
+                format!("choose another name, or end or rename session {by} first")
+            }
+            Self::IsAnId { .. } => "choose another name".into(),
+        }
+    }
+}
+
+fn list(candidates: &[Candidate], count: usize) -> String {
+    let shown: Vec<String> = candidates.iter().map(Candidate::to_string).collect();
+    let mut out = shown.join(", ");
+    if count > candidates.len() {
+        out.push_str(&format!(" and {} more", count - candidates.len()));
+    }
+    out
+}
+
+/// An exact id goes before the name of a live session, that before the name of one that is not (if
+/// only one has it), and that before the beginning of an id (if only one has it).
+pub fn resolve<'a>(
+    wanted: &str,
+    sessions: impl Iterator<Item = Named<'a>> + Clone,
+) -> Result<&'a SessionId, NameError> {
+    let mut live = None;
+    let mut past = Found::default();
+    let mut prefix = Found::default();
+    for session in sessions.clone() {
+        if session.id.as_str() == wanted {
+            return Ok(session.id);
+        }
+        if session.name.as_str() == wanted {
+            if session.live {
+                live = Some(session.id);
+            } else {
+                past.add(session);
+            }
+        }
+        if !wanted.is_empty() && session.id.as_str().starts_with(wanted) {
+            prefix.add(session);
+        }
+    }
+    if let Some(id) = live {
+        return Ok(id);
+    }
+    for found in [past, prefix] {
+        match (found.count, found.first) {
+            (0, _) | (_, None) => {}
+            (1, Some(id)) => return Ok(id),
+            (count, Some(_)) => {
+                return Err(NameError::Ambiguous {
+                    wanted: bounded(wanted),
+                    candidates: found.candidates,
+                    count,
+                });
+            }
+        }
+    }
+    Err(NameError::NotFound {
+        wanted: bounded(wanted),
+        nearest: nearest_names(wanted, sessions),
+    })
+}
+
+/// Whether a session (`by`; None: a new one) may have this name: live ones have different names.
+pub fn check_free<'a>(
+    name: &SessionName,
+    by: Option<&SessionId>,
+    sessions: impl Iterator<Item = Named<'a>>,
+) -> Result<(), NameError> {
+    for session in sessions {
+        if Some(session.id) == by {
+            continue;
+        }
+        // It could never be reached by that name: ids go first.
+        if session.id.as_str() == name.as_str() {
+            return Err(NameError::IsAnId {
+                name: name.to_string(),
+            });
+        }
+        if session.live && session.name == name {
+            return Err(NameError::Taken {
+                name: name.to_string(),
+                by: session.id.clone(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// A name for a session that was given none: `claude-api`, then `claude-api-2`, …
+/// `agent` is its kind or, for any other program, the program's file name.
+pub fn default_name(agent: &str, folder: &str, taken: impl Fn(&str) -> bool) -> String {
+    let parts: Vec<String> = [agent, folder]
+        .into_iter()
+        .map(clean)
+        .filter(|part| !part.is_empty())
+        .collect();
+    let mut base = parts.join("-");
+    if base.is_empty() {
+        base = "session".into();
+    }
+    // Cleaned text is ASCII, so that any byte is a place to cut. Room for a number stays.
+    base.truncate(LONGEST - 12);
+    if !taken(&base) {
+        return base;
+    }
+    (2u32..)
+        .map(|n| format!("{base}-{n}"))
+        .find(|name| !taken(name))
+        .unwrap_or(base)
+}
+
+/// Letters, digits and `_` stay, everything else becomes a single `-`; none at the ends.
+fn clean(text: &str) -> String {
+    let mut out = String::new();
+    for c in text.chars().take(200) {
+        match c {
+            c if c.is_ascii_alphanumeric() => out.push(c),
+            '_' | '.' if !out.is_empty() => out.push(c),
+            _ if !out.is_empty() && !out.ends_with('-') => out.push('-'),
+            _ => {}
+        }
+    }
+    out.truncate(40);
+    out.trim_end_matches(['-', '_', '.']).to_string()
+}
+
+#[derive(Default)]
+struct Found<'a> {
+    first: Option<&'a SessionId>,
+    candidates: Vec<Candidate>,
+    count: usize,
+}
+
+impl<'a> Found<'a> {
+    fn add(&mut self, session: Named<'a>) {
+        self.first.get_or_insert(session.id);
+        self.count += 1;
+        if self.candidates.len() < LISTED {
+            self.candidates.push(Candidate {
+                id: session.id.clone(),
+                name: session.name.clone(),
+            });
+        }
+    }
+}
+
+/// At most three, and only those that a slip of the fingers explains.
+fn nearest_names<'a>(wanted: &str, sessions: impl Iterator<Item = Named<'a>>) -> Vec<SessionName> {
+    let most = (wanted.chars().take(LONGEST).count() / 3).clamp(1, 4);
+    let mut near: Vec<(usize, bool, &SessionName)> = sessions
+        .filter_map(|session| {
+            let name = session.name.as_str();
+            let begins = wanted.len() >= 2 && name.starts_with(wanted);
+            let edits = if begins { 1 } else { distance(wanted, name) };
+            (edits <= most).then_some((edits, !session.live, session.name))
+        })
+        .collect();
+    near.sort();
+    near.dedup_by(|a, b| a.2 == b.2);
+    near.into_iter()
+        .take(3)
+        .map(|(_, _, name)| name.clone())
+        .collect()
+}
+
+fn bounded(text: &str) -> String {
+    text.chars().take(LONGEST * 2).collect()
+}

@@ -1,0 +1,178 @@
+//! Which session is meant, and which names are free.
+
+use proptest::prelude::*;
+use sm_core::{SessionId, SessionName};
+use sm_daemon::names::{NameError, Named, check_free, default_name, resolve};
+
+struct Sessions(Vec<(SessionId, SessionName, bool)>);
+
+impl Sessions {
+    fn new(list: &[(&str, &str, bool)]) -> Self {
+        Self(
+            list.iter()
+                .map(|(id, name, live)| {
+                    (
+                        SessionId::new(*id).unwrap(),
+                        SessionName::new(*name).unwrap(),
+                        *live,
+                    )
+                })
+                .collect(),
+        )
+    }
+    fn iter(&self) -> impl Iterator<Item = Named<'_>> + Clone {
+        self.0.iter().map(|(id, name, live)| Named {
+            id,
+            name,
+            live: *live,
+        })
+    }
+    fn resolve(&self, wanted: &str) -> Result<String, NameError> {
+        resolve(wanted, self.iter()).map(ToString::to_string)
+    }
+}
+
+#[test]
+fn id_then_live_name_then_past_name_then_prefix() {
+    let all = Sessions::new(&[
+        ("a1b2", "api", true),
+        ("a1c3", "old", false),
+        ("b7d4", "api", false),
+        ("c000", "a1b2", false), // named like an id: the id wins
+        ("d111", "b7", true),    // named like a prefix: the name wins
+        ("e222", "fk", true),
+        ("e333", "fk2", true),
+        ("f444", "twice", false),
+        ("f555", "twice", false),
+    ]);
+    for (wanted, id) in [
+        ("a1b2", "a1b2"),
+        ("api", "a1b2"),
+        ("old", "a1c3"),
+        ("a1c", "a1c3"),
+        ("b7", "d111"),
+        ("b7d", "b7d4"),
+        ("fk", "e222"),
+        ("fk2", "e333"),
+        ("c", "c000"),
+    ] {
+        assert_eq!(all.resolve(wanted).as_deref(), Ok(id), "{wanted}");
+    }
+    let error = all.resolve("a1").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"a1\" fits 2 sessions: a1b2 (api), a1c3 (old)"
+    );
+    assert_eq!(error.hint(), "give more of the id");
+    let error = all.resolve("twice").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"twice\" fits 2 sessions: f444 (twice), f555 (twice)"
+    );
+}
+
+#[test]
+fn what_is_not_there_is_told_with_what_is_near() {
+    let all = Sessions::new(&[
+        ("a1", "backend", true),
+        ("b2", "backend-2", false),
+        ("c3", "zebra", true),
+    ]);
+    for (wanted, hint) in [
+        (
+            "bakcend",
+            "did you mean backend? `sm ls --all` shows all sessions",
+        ),
+        (
+            "zebr",
+            "did you mean zebra? `sm ls --all` shows all sessions",
+        ),
+        (
+            "back",
+            "did you mean one of backend, backend-2? `sm ls --all` shows all sessions",
+        ),
+        ("nothing-like-it", "`sm ls --all` shows all sessions"),
+        ("", "`sm ls --all` shows all sessions"),
+    ] {
+        let error = all.resolve(wanted).unwrap_err();
+        assert!(matches!(error, NameError::NotFound { .. }), "{error}");
+        assert_eq!(error.hint(), hint, "{wanted}");
+    }
+    assert_eq!(
+        all.resolve("x\n").unwrap_err().to_string(),
+        "there is no session \"x\\n\""
+    );
+}
+
+#[test]
+fn a_long_list_is_cut() {
+    let ids: Vec<String> = (0..50).map(|n| format!("a{n:03}")).collect();
+    let list: Vec<(&str, &str, bool)> = ids.iter().map(|id| (id.as_str(), "n", false)).collect();
+    let error = Sessions::new(&list).resolve("a").unwrap_err().to_string();
+    assert!(
+        error.starts_with("\"a\" fits 50 sessions: a000 (n)"),
+        "{error}"
+    );
+    assert!(error.ends_with("and 42 more"), "{error}");
+}
+
+#[test]
+fn names_of_live_sessions_are_unique() {
+    let all = Sessions::new(&[("a1", "api", true), ("b2", "old", false)]);
+    let name = |text: &str| SessionName::new(text).unwrap();
+    let a1 = SessionId::new("a1").unwrap();
+    assert_eq!(check_free(&name("new"), None, all.iter()), Ok(()));
+    assert_eq!(check_free(&name("old"), None, all.iter()), Ok(()));
+    assert_eq!(check_free(&name("api"), Some(&a1), all.iter()), Ok(()));
+    assert_eq!(
+        check_free(&name("api"), None, all.iter())
+            .unwrap_err()
+            .to_string(),
+        "the name \"api\" is taken by session a1"
+    );
+    assert_eq!(
+        check_free(&name("b2"), None, all.iter())
+            .unwrap_err()
+            .to_string(),
+        "the name \"b2\" is the id of a session"
+    );
+}
+
+#[test]
+fn a_default_name_says_agent_and_folder() {
+    for (agent, folder, taken, name) in [
+        ("claude", "api", &[][..], "claude-api"),
+        ("claude", "api", &["claude-api"], "claude-api-2"),
+        ("codex", "My Project (old)", &[], "codex-My-Project-old"),
+        ("claude", "", &[], "claude"),
+        ("claude", "größe", &[], "claude-gr-e"),
+        (".hidden.sh", "..", &[], "hidden.sh"),
+        ("", "", &[], "session"),
+    ] {
+        assert_eq!(
+            default_name(agent, folder, |name| taken.contains(&name)),
+            name
+        );
+    }
+}
+
+proptest! {
+    #[test]
+    fn a_default_name_is_always_valid(agent in ".{0,80}", folder in ".{0,300}", busy in 0usize..30) {
+        let left = std::cell::Cell::new(busy);
+        let name = default_name(&agent, &folder, |_| {
+            let busy = left.get() > 0;
+            left.set(left.get().saturating_sub(1));
+            busy
+        });
+        prop_assert!(SessionName::new(name.clone()).is_ok(), "{:?}", name);
+    }
+
+    #[test]
+    fn resolving_never_panics(wanted in ".{0,200}") {
+        let all = Sessions::new(&[("a1", "api", true), ("b2", "old", false)]);
+        if let Err(error) = all.resolve(&wanted) {
+            prop_assert!(!error.to_string().is_empty() && !error.hint().is_empty());
+        }
+    }
+}
