@@ -7,7 +7,8 @@ use crate::{claude, codex, generic};
 use sm_core::effect::Answer;
 use sm_core::ids::{ConversationId, Timestamp};
 use sm_core::profile::{AgentKind, Profile};
-use sm_core::signal::{Activity, Composer, Fact};
+use sm_core::signal::{Activity, Composer, Fact, StatusReading};
+use std::path::{Path, PathBuf};
 
 pub fn profile(kind: AgentKind) -> &'static Profile {
     match kind {
@@ -110,5 +111,47 @@ impl Tail {
             Self::Codex(tail) => tail.skipped(),
             Self::None => 0,
         }
+    }
+}
+
+/// Where the agent keeps its own files. `env` looks up a variable of the agent's environment.
+pub fn agent_home(kind: AgentKind, env: impl Fn(&str) -> Option<String>) -> Option<PathBuf> {
+    let home = env("HOME").map(PathBuf::from).unwrap_or_default();
+    match kind {
+        AgentKind::Claude => Some(claude::status::config_dir(env, &home)),
+        AgentKind::Codex => Some(codex::files::config_dir(env, &home)),
+        AgentKind::Generic => None,
+    }
+}
+
+/// The file in which a living agent says what it is doing, if it has one.
+pub fn status_path(kind: AgentKind, agent_home: &Path, pid: u32) -> Option<PathBuf> {
+    match kind {
+        AgentKind::Claude => Some(claude::status::status_path(agent_home, pid)),
+        AgentKind::Codex | AgentKind::Generic => None,
+    }
+}
+
+pub fn parse_status(kind: AgentKind, bytes: &[u8]) -> Option<StatusReading> {
+    match kind {
+        AgentKind::Claude => claude::status::parse(bytes),
+        AgentKind::Codex | AgentKind::Generic => None,
+    }
+}
+
+/// Where the record of a conversation will be, where that can be known without looking.
+pub fn transcript_path(
+    kind: AgentKind,
+    agent_home: &Path,
+    cwd: &Path,
+    conversation: &ConversationId,
+) -> Option<PathBuf> {
+    match kind {
+        AgentKind::Claude => Some(claude::status::transcript_path(
+            agent_home,
+            cwd,
+            conversation,
+        )),
+        AgentKind::Codex | AgentKind::Generic => None,
     }
 }

@@ -7,7 +7,10 @@ pub enum PasteFit {
     /// text).
     Exact { pastes: Vec<String> },
     /// It arrives with white space changed: `arrives` is what the model will get.
-    Changed { pastes: Vec<String>, arrives: String },
+    Changed {
+        pastes: Vec<String>,
+        arrives: String,
+    },
     /// It would be taken for a command of the agent: another way has to be used.
     Command,
     /// Nothing would be submitted.

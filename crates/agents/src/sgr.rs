@@ -111,11 +111,27 @@ mod tests {
 
     #[test]
     fn attributes_run_over_line_ends() {
-        let rows = rows(&["a\u{1b}[2mb", "c\u{1b}[0md\u{1b}[38;5;2me\u{1b}[7mf\u{1b}[27mg", "\u{1b}]0;t\u{7}h"]);
+        let rows = rows(&[
+            "a\u{1b}[2mb",
+            "c\u{1b}[0md\u{1b}[38;5;2me\u{1b}[7mf\u{1b}[27mg",
+            "\u{1b}]0;t\u{7}h",
+        ]);
         let marks = |row: &Row| {
-            row.iter().map(|c| format!("{}{}{}", c.c, if c.dim { "-" } else { "" }, if c.reverse { "!" } else { "" })).collect::<String>()
+            row.iter()
+                .map(|c| {
+                    format!(
+                        "{}{}{}",
+                        c.c,
+                        if c.dim { "-" } else { "" },
+                        if c.reverse { "!" } else { "" }
+                    )
+                })
+                .collect::<String>()
         };
-        assert_eq!(rows.iter().map(marks).collect::<Vec<_>>(), ["ab-", "c-def!g", "h"]);
+        assert_eq!(
+            rows.iter().map(marks).collect::<Vec<_>>(),
+            ["ab-", "c-def!g", "h"]
+        );
     }
 
     #[test]

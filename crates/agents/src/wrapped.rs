@@ -9,7 +9,9 @@ use crate::sgr::width;
 pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
     let mut rest = text.trim_end();
     for (i, row) in rows.iter().enumerate() {
-        let Some(after) = rest.strip_prefix(row.as_str()) else { return false };
+        let Some(after) = rest.strip_prefix(row.as_str()) else {
+            return false;
+        };
         let trimmed = after.trim_start_matches(' ');
         rest = match trimmed.strip_prefix('\n') {
             Some(next) => next,

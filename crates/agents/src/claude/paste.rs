@@ -27,7 +27,10 @@ pub fn fit(text: &str) -> PasteFit {
     let mut paste = arrives.clone();
     // White space at the end is taken off; it keeps a backslash away from Enter, and closes the
     // list of files that a last word with @ opens, of which Enter would take the first.
-    let word = arrives.rsplit(char::is_whitespace).next().unwrap_or_default();
+    let word = arrives
+        .rsplit(char::is_whitespace)
+        .next()
+        .unwrap_or_default();
     let shown = arrives.matches('\n').count() < 3 && arrives.chars().count() <= INLINE;
     if shown && (arrives.ends_with('\\') || word.starts_with(['@', '/'])) {
         paste.push(' ');
@@ -55,7 +58,9 @@ mod tests {
 
     #[test]
     fn what_arrives() {
-        let exact = |paste: &str| PasteFit::Exact { pastes: vec![paste.to_owned()] };
+        let exact = |paste: &str| PasteFit::Exact {
+            pastes: vec![paste.to_owned()],
+        };
         let changed = |arrives: &str| PasteFit::Changed {
             pastes: vec![arrives.to_owned()],
             arrives: arrives.to_owned(),

@@ -9,7 +9,7 @@ use crate::wrapped::holds;
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a screen without a composer says, and what it means; the first that is found counts.
-const DIALOGS: [(&str, Need); 12] = [
+const DIALOGS: [(&str, Need); 13] = [
     ("trust this folder", Need::FirstRun("folder trust")),
     ("Do you trust the files", Need::FirstRun("folder trust")),
     ("use this API key?", Need::FirstRun("API key")),
@@ -17,11 +17,15 @@ const DIALOGS: [(&str, Need); 12] = [
     ("Choose the text style", Need::FirstRun("first-run setup")),
     ("Select login method", Need::FirstRun("login")),
     ("Paste code here", Need::FirstRun("login")),
-    ("Bypass Permissions mode", Need::FirstRun("permission mode warning")),
+    (
+        "Bypass Permissions mode",
+        Need::FirstRun("permission mode warning"),
+    ),
     ("Do you want to ", Need::Permission),
     ("Would you like to proceed?", Need::Question),
     ("Enter to select", Need::Question),
     ("Esc to cancel", Need::Question),
+    ("Type to search", Need::Question),
 ];
 
 enum Need {
@@ -29,6 +33,9 @@ enum Need {
     Permission,
     Question,
 }
+
+/// A dialog stands at the bottom; what the conversation above says is not part of it.
+const DIALOG_ROWS: usize = 50;
 
 /// Signs before the line that tells what Claude is doing.
 const SPINNER: [char; 7] = ['·', '✢', '*', '✳', '✶', '✻', '✽'];
@@ -49,8 +56,14 @@ pub fn read_screen(
         return (Composer::Hidden, dialog(&texts));
     };
     let working = texts[..top].iter().rev().take(12).any(|line| spinner(line))
-        || texts[bottom..].iter().any(|line| line.contains(INTERRUPTIBLE));
-    let activity = if working { Activity::Busy } else { Activity::Idle };
+        || texts[bottom..]
+            .iter()
+            .any(|line| line.contains(INTERRUPTIBLE));
+    let activity = if working {
+        Activity::Busy
+    } else {
+        Activity::Idle
+    };
     let cursor = (cursor_x as usize, cursor_y as usize);
     let inside = &texts[top + 1..bottom];
     let composer = if inside[0].starts_with('!') {
@@ -117,7 +130,10 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
         }
         rows.push(content);
     }
-    let ours = ours.replace("\r\n", "\n").replace('\r', "\n").replace('\t', "    ");
+    let ours = ours
+        .replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .replace('\t', "    ");
     if let [row] = rows.as_slice()
         && let Some(lines) = placeholder(row)
     {
@@ -128,12 +144,17 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
 
 /// `[Pasted text #N]` or `[Pasted text #N +M lines]` and nothing else: how many more lines.
 fn placeholder(row: &str) -> Option<usize> {
-    let inner = row.trim().strip_prefix("[Pasted text #")?.strip_suffix(']')?;
+    let inner = row
+        .trim()
+        .strip_prefix("[Pasted text #")?
+        .strip_suffix(']')?;
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
     match inner.split_once(" +") {
         None => digits(inner).then_some(0),
         Some((number, lines)) => {
-            let lines = lines.strip_suffix(" lines").or(lines.strip_suffix(" line"))?;
+            let lines = lines
+                .strip_suffix(" lines")
+                .or(lines.strip_suffix(" line"))?;
             digits(number).then(|| lines.parse().ok())?
         }
     }
@@ -145,12 +166,16 @@ fn spinner(line: &str) -> bool {
     chars.next().is_some_and(|c| SPINNER.contains(&c))
         && chars.next() == Some(' ')
         && line.contains('…')
-        && !line.starts_with("· ⎿")
 }
 
 fn dialog(texts: &[String]) -> Activity {
     for (words, need) in &DIALOGS {
-        if texts.iter().any(|line| line.contains(words)) {
+        if texts
+            .iter()
+            .rev()
+            .take(DIALOG_ROWS)
+            .any(|line| line.contains(words))
+        {
             return Activity::Waiting(match need {
                 Need::FirstRun(what) => PersonNeed::FirstRun((*what).to_owned()),
                 Need::Permission => PersonNeed::Permission(String::new()),

@@ -33,9 +33,18 @@ mod tests {
     fn rollouts_are_found_by_their_name() {
         let id = ConversationId::new("01a1de72-a275-7fd3-b3d4-c6b846acb220").unwrap();
         for (name, expected) in [
-            ("rollout-2026-11-15T09-03-37-01a1de72-a275-7fd3-b3d4-c6b846acb220.jsonl", true),
-            ("rollout-2026-11-15T09-03-37-01a1de72-a275-7fd3-b3d4-c6b846acb221.jsonl", false),
-            ("rollout-01a1de72-a275-7fd3-b3d4-c6b846acb220.jsonl.zst", false),
+            (
+                "rollout-2026-11-15T09-03-37-01a1de72-a275-7fd3-b3d4-c6b846acb220.jsonl",
+                true,
+            ),
+            (
+                "rollout-2026-11-15T09-03-37-01a1de72-a275-7fd3-b3d4-c6b846acb221.jsonl",
+                false,
+            ),
+            (
+                "rollout-01a1de72-a275-7fd3-b3d4-c6b846acb220.jsonl.zst",
+                false,
+            ),
             ("01a1de72-a275-7fd3-b3d4-c6b846acb220.jsonl", false),
         ] {
             assert_eq!(is_rollout_of(name, &id), expected, "{name}");
@@ -44,8 +53,14 @@ mod tests {
 
     #[test]
     fn folders() {
-        assert_eq!(config_dir(|_| None, Path::new("/h")), Path::new("/h/.codex"));
-        assert_eq!(config_dir(|_| Some("/x".to_owned()), Path::new("/h")), Path::new("/x"));
+        assert_eq!(
+            config_dir(|_| None, Path::new("/h")),
+            Path::new("/h/.codex")
+        );
+        assert_eq!(
+            config_dir(|_| Some("/x".to_owned()), Path::new("/h")),
+            Path::new("/x")
+        );
         assert_eq!(sessions_dir(Path::new("/x")), Path::new("/x/sessions"));
     }
 }

@@ -35,7 +35,10 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
                 agent_id: salvage(body, "agent_id").map_or(Value::Null, Value::String),
                 ..Payload::default()
             };
-            (payload, vec![format!("{event}: payload unreadable: {error}")])
+            (
+                payload,
+                vec![format!("{event}: payload unreadable: {error}")],
+            )
         }
     };
     let read = warnings.is_empty();
@@ -47,7 +50,9 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
             background_tasks: 0,
         },
         "Interrupt" => Signal::TurnBroken(BreakReason::Interrupted),
-        "SessionEnd" => Signal::ContextEnded { reason: EndReason::Exit },
+        "SessionEnd" => Signal::ContextEnded {
+            reason: EndReason::Exit,
+        },
         "SessionStart" if read => Signal::ContextStarted {
             source: source(&payload.source),
             transcript: owned(&payload.transcript_path),
@@ -60,9 +65,9 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
             text(&payload.tool_name).unwrap_or_default(),
             80,
         ))),
-        "PreCompact" => {
-            Signal::CompactionStarting { automatic: text(&payload.trigger) == Some("auto") }
-        }
+        "PreCompact" => Signal::CompactionStarting {
+            automatic: text(&payload.trigger) == Some("auto"),
+        },
         "PreToolUse" | "PreModelRequest" => Signal::Working,
         "PostModelRequest" => match usage(&payload.token_usage, at) {
             Some(sample) => Signal::Usage(sample),

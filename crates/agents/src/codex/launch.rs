@@ -44,7 +44,9 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     for event in EVENTS {
         let command = shell::join([request.hook_program.as_str(), "codex", event]);
         let limit = (event == "PostToolUse").then_some(CONTEXT_LIMIT);
-        let limited = limit.map(|n| format!(",additionalContextLimit={n}")).unwrap_or_default();
+        let limited = limit
+            .map(|n| format!(",additionalContextLimit={n}"))
+            .unwrap_or_default();
         config(format!(
             "hooks.{event}=[{{hooks=[{{type=\"command\",command={},timeout={HOOK_TIMEOUT}{limited}}}]}}]",
             toml_string(&command)
@@ -65,7 +67,11 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     if let Some(prompt) = prompt {
         argv.extend(["--".to_owned(), prompt.clone()]);
     }
-    Ok(Launch { argv, conversation, prompt_given: prompt.is_some() })
+    Ok(Launch {
+        argv,
+        conversation,
+        prompt_given: prompt.is_some(),
+    })
 }
 
 fn fits(prompt: &str) -> bool {
@@ -108,13 +114,27 @@ mod tests {
     fn a_new_conversation() {
         let launch = launch(&request(Start::New(None), &["-m", "x"], Some("/help"))).unwrap();
         let argv = &launch.argv;
-        assert_eq!(argv[..4], ["codex", "--no-daemon", "-c", "check_for_update_on_startup=false"]);
+        assert_eq!(
+            argv[..4],
+            [
+                "codex",
+                "--no-daemon",
+                "-c",
+                "check_for_update_on_startup=false"
+            ]
+        );
         assert_eq!(
             argv[5],
             r#"hooks.SessionStart=[{hooks=[{type="command",command="'/a \"b\"/sm-hook' codex SessionStart",timeout=3}]}]"#
         );
-        assert_eq!(argv.iter().filter(|a| a.starts_with("hooks.")).count(), EVENTS.len() + 1);
-        assert!(argv.iter().any(|a| a.contains("PostToolUse\",timeout=3,additionalContextLimit=120000}")));
+        assert_eq!(
+            argv.iter().filter(|a| a.starts_with("hooks.")).count(),
+            EVENTS.len() + 1
+        );
+        assert!(
+            argv.iter()
+                .any(|a| a.contains("PostToolUse\",timeout=3,additionalContextLimit=120000}"))
+        );
         assert_eq!(argv[argv.len() - 4..], ["-m", "x", "--", "/help"]);
         assert!(launch.prompt_given && launch.conversation.is_none());
     }
@@ -122,9 +142,17 @@ mod tests {
     #[test]
     fn an_earlier_conversation() {
         let id = ConversationId::new("01a1").unwrap();
-        let launch = launch(&request(Start::Resume(id.clone()), &["--no-daemon"], Some("!ls"))).unwrap();
+        let launch = launch(&request(
+            Start::Resume(id.clone()),
+            &["--no-daemon"],
+            Some("!ls"),
+        ))
+        .unwrap();
         assert_eq!(launch.argv[..4], ["codex", "resume", "01a1", "-c"]);
-        assert_eq!(launch.argv.iter().filter(|a| *a == "--no-daemon").count(), 1);
+        assert_eq!(
+            launch.argv.iter().filter(|a| *a == "--no-daemon").count(),
+            1
+        );
         assert_eq!(launch.conversation, Some(id));
         assert!(!launch.prompt_given, "a leading ! would be run by a shell");
     }

@@ -20,7 +20,10 @@ pub const STOP_LIMIT: usize = 2_400;
 pub const PROFILE: Profile = Profile {
     kind: AgentKind::Codex,
     hook_answer_limit: Some(HOOK_CONTEXT_LIMIT),
-    stop_answer: Some(StopAnswer { limit: STOP_LIMIT, in_a_row: 12 }),
+    stop_answer: Some(StopAnswer {
+        limit: STOP_LIMIT,
+        in_a_row: 12,
+    }),
     mailbox: false,
     names_conversation: false,
     prompt_argument: true,

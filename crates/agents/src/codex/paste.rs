@@ -16,7 +16,11 @@ pub fn is_command(text: &str) -> bool {
 }
 
 pub fn fit(text: &str) -> PasteFit {
-    let arrives = text.replace("\r\n", "\n").replace('\r', "\n").trim().to_owned();
+    let arrives = text
+        .replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .trim()
+        .to_owned();
     if arrives.is_empty() {
         return PasteFit::Empty;
     }
@@ -43,7 +47,9 @@ pub fn fit(text: &str) -> PasteFit {
 
 /// A last word that opens a list of files or skills, of which Enter would take the first.
 fn popup(text: &str) -> bool {
-    text.rsplit(char::is_whitespace).next().is_some_and(|word| word.starts_with(['@', '$']))
+    text.rsplit(char::is_whitespace)
+        .next()
+        .is_some_and(|word| word.starts_with(['@', '$']))
 }
 
 #[cfg(test)]

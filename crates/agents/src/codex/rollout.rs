@@ -62,12 +62,19 @@ fn matters(line: &[u8]) -> bool {
         b"\"type\":\"session_meta\"",
     ];
     let head = &line[..line.len().min(256)];
-    KINDS.iter().any(|kind| head.windows(kind.len()).any(|part| part == *kind))
+    KINDS
+        .iter()
+        .any(|kind| head.windows(kind.len()).any(|part| part == *kind))
 }
 
 impl Tail {
     pub fn new(conversation: ConversationId) -> Self {
-        Self { conversation, lines: Lines::new(MAX_LINE), foreign: false, in_turn: false }
+        Self {
+            conversation,
+            lines: Lines::new(MAX_LINE),
+            foreign: false,
+            in_turn: false,
+        }
     }
 
     /// Lines that were too long to be read.
@@ -78,17 +85,27 @@ impl Tail {
     /// Takes the next bytes of the file; gives the facts of the lines that are now complete.
     pub fn feed(&mut self, bytes: &[u8]) -> Vec<Fact> {
         let mut facts = Vec::new();
-        let Self { conversation, lines, foreign, in_turn } = self;
+        let Self {
+            conversation,
+            lines,
+            foreign,
+            in_turn,
+        } = self;
         lines.feed(bytes, |line| {
             if !matters(line) {
                 return;
             }
-            let Ok(record) = serde_json::from_slice::<Record>(line) else { return };
+            let Ok(record) = serde_json::from_slice::<Record>(line) else {
+                return;
+            };
             let payload = &record.payload;
             let at = time(&record.timestamp);
             match record.kind.as_str() {
                 Some("session_meta") => {
-                    *foreign = payload.id.as_str().is_some_and(|id| id != conversation.as_str());
+                    *foreign = payload
+                        .id
+                        .as_str()
+                        .is_some_and(|id| id != conversation.as_str());
                 }
                 _ if *foreign => {}
                 Some("response_item") => item(payload, at, in_turn, &mut facts),
@@ -104,10 +121,16 @@ impl Tail {
 fn item(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &mut Vec<Fact>) {
     match (payload.kind.as_str(), payload.role.as_str()) {
         (Some("message"), Some("user")) => {
-            let Some(text) = content_text(&payload.content) else { return };
+            let Some(text) = content_text(&payload.content) else {
+                return;
+            };
             let by_hook = flag(&payload.meta, "hook");
             if let Some(text) = hook_prompt(&text) {
-                facts.push(Fact::UserText { text, came: Came::StopFeedback, at });
+                facts.push(Fact::UserText {
+                    text,
+                    came: Came::StopFeedback,
+                    at,
+                });
             } else if !harness(&payload.meta, &text) && by_hook != Some(true) {
                 let came = if *in_turn { Came::Queued } else { Came::Prompt };
                 *in_turn = true;
@@ -119,7 +142,11 @@ fn item(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &mu
             if flag(&payload.meta, "hook") == Some(true)
                 && let Some(text) = content_text(&payload.content)
             {
-                facts.push(Fact::UserText { text, came: Came::HookContext, at });
+                facts.push(Fact::UserText {
+                    text,
+                    came: Came::HookContext,
+                    at,
+                });
             }
         }
         (Some("message"), Some("assistant"))
@@ -141,12 +168,17 @@ fn content_text(content: &Value) -> Option<String> {
 
 /// A mark in the provenance of the first content part.
 fn flag(meta: &Value, name: &str) -> Option<bool> {
-    meta.pointer("/content_item_metadata/0/provenance")?.get(name)?.as_bool()
+    meta.pointer("/content_item_metadata/0/provenance")?
+        .get(name)?
+        .as_bool()
 }
 
 /// Whether the program itself said it. Older records have no provenance: then by the text.
 fn harness(meta: &Value, text: &str) -> bool {
-    match meta.pointer("/content_item_metadata/0/provenance/type").and_then(Value::as_str) {
+    match meta
+        .pointer("/content_item_metadata/0/provenance/type")
+        .and_then(Value::as_str)
+    {
         Some(kind) => kind != "user",
         None => HARNESS.iter().any(|start| text.starts_with(start)),
     }
@@ -154,7 +186,9 @@ fn harness(meta: &Value, text: &str) -> bool {
 
 /// The text of an answer to the hook at the end of a turn.
 fn hook_prompt(text: &str) -> Option<String> {
-    let inner = text.strip_prefix(HOOK_PROMPT)?.strip_suffix("</hook_prompt>")?;
+    let inner = text
+        .strip_prefix(HOOK_PROMPT)?
+        .strip_suffix("</hook_prompt>")?;
     let (_, inner) = inner.split_once('>')?;
     Some(unescape(inner))
 }
@@ -183,7 +217,10 @@ fn event(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &m
                 Some("interrupted") => BreakReason::Interrupted,
                 other => BreakReason::Other(short(other.unwrap_or("aborted"), 60)),
             };
-            facts.push(Fact::TurnEnded { broken: Some(reason), at });
+            facts.push(Fact::TurnEnded {
+                broken: Some(reason),
+                at,
+            });
         }
         Some("token_count") => facts.extend(usage(&payload.info, at).map(Fact::Usage)),
         _ => {}
@@ -197,10 +234,16 @@ const BASELINE: u64 = 12_000;
 /// what every conversation begins with.
 fn usage(info: &Value, at: Option<Timestamp>) -> Option<UsageSample> {
     let tokens = info.pointer("/last_token_usage/total_tokens")?.as_u64()?;
-    let window = info.get("model_context_window").and_then(Value::as_u64).filter(|w| *w > BASELINE);
+    let window = info
+        .get("model_context_window")
+        .and_then(Value::as_u64)
+        .filter(|w| *w > BASELINE);
     let used_percentage = window.map(|window| {
         let (used, all) = (tokens.saturating_sub(BASELINE), window - BASELINE);
-        #[expect(clippy::cast_precision_loss, reason = "token counts are far below 2^52")]
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "token counts are far below 2^52"
+        )]
         let part = used as f64 * 100.0 / all as f64;
         part.min(100.0).round()
     });

@@ -10,8 +10,14 @@ use sm_core::signal::{Activity, Composer, PersonNeed};
 /// What a dialog says, and what it means; the first that is found counts.
 const DIALOGS: [(&str, Need); 11] = [
     ("Hooks need review", Need::FirstRun("hooks to review")),
-    ("needs review before it can run", Need::FirstRun("hooks to review")),
-    ("Do you trust the contents of this directory", Need::FirstRun("folder trust")),
+    (
+        "needs review before it can run",
+        Need::FirstRun("hooks to review"),
+    ),
+    (
+        "Do you trust the contents of this directory",
+        Need::FirstRun("folder trust"),
+    ),
     ("trust this directory", Need::FirstRun("folder trust")),
     ("Update available", Need::FirstRun("update")),
     ("Sign in with ChatGPT", Need::FirstRun("login")),
@@ -50,9 +56,17 @@ pub fn read_screen(
     if !(first..end.max(first + 1)).contains(&cursor.1) {
         return (Composer::Hidden, dialog(&texts));
     }
-    let working = texts[..first].iter().rev().take(8).any(|l| l.contains(WORKING) || l.contains(STEERED));
+    let working = texts[..first]
+        .iter()
+        .rev()
+        .take(8)
+        .any(|l| l.contains(WORKING) || l.contains(STEERED));
     // While an answer streams nothing tells that Codex works: the screen alone proves no idle.
-    let activity = if working { Activity::Busy } else { Activity::IdleOrWaiting };
+    let activity = if working {
+        Activity::Busy
+    } else {
+        Activity::IdleOrWaiting
+    };
     let shell = texts[end..].iter().any(|line| line.contains(SHELL_MODE));
     let composer = if shell || texts[first].starts_with('!') {
         Composer::Shell
@@ -68,13 +82,21 @@ pub fn read_screen(
 
 /// Where the composer ends: at the empty row above the footer. A draft may hold empty rows itself.
 fn end(texts: &[String], first: usize) -> usize {
-    let last = texts.iter().rposition(|line| !line.is_empty()).unwrap_or(first);
-    (first + 1..=last).rev().find(|i| texts[*i].is_empty()).unwrap_or(texts.len())
+    let last = texts
+        .iter()
+        .rposition(|line| !line.is_empty())
+        .unwrap_or(first);
+    (first + 1..=last)
+        .rev()
+        .find(|i| texts[*i].is_empty())
+        .unwrap_or(texts.len())
 }
 
 /// A composer's first row: the sign neither dim (an earlier prompt) nor reverse (a choice).
 fn prompt(row: &Row) -> bool {
-    let plain = row.first().is_some_and(|c| matches!(c.c, '›' | '!') && !c.dim && !c.reverse);
+    let plain = row
+        .first()
+        .is_some_and(|c| matches!(c.c, '›' | '!') && !c.dim && !c.reverse);
     plain && row.get(1).is_none_or(|cell| cell.c == ' ')
 }
 
@@ -85,11 +107,18 @@ fn hint(row: &Row) -> bool {
 
 /// The widest row is the best guess at the screen's width: the footer reaches its right edge.
 fn lines_width(texts: &[String]) -> usize {
-    texts.iter().map(|line| crate::sgr::width(line)).max().unwrap_or(0)
+    texts
+        .iter()
+        .map(|line| crate::sgr::width(line))
+        .max()
+        .unwrap_or(0)
 }
 
 fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
-    let rows = inside.iter().map(|row| row.chars().skip(2).collect::<String>()).collect::<Vec<_>>();
+    let rows = inside
+        .iter()
+        .map(|row| row.chars().skip(2).collect::<String>())
+        .collect::<Vec<_>>();
     let ours = ours.replace("\r\n", "\n").replace('\r', "\n");
     if let [row] = rows.as_slice()
         && let Some(count) = placeholder(row)
@@ -98,12 +127,20 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
         let blank = usize::from(row.starts_with(' ') && ours.starts_with(' '));
         return count == ours.chars().count() - blank;
     }
-    holds(&rows, &ours.replace('\t', "    "), columns.saturating_sub(2))
+    holds(
+        &rows,
+        &ours.replace('\t', "    "),
+        columns.saturating_sub(2),
+    )
 }
 
 /// `[Pasted Content N chars]` and nothing else.
 fn placeholder(row: &str) -> Option<usize> {
-    row.trim().strip_prefix("[Pasted Content ")?.strip_suffix(" chars]")?.parse().ok()
+    row.trim()
+        .strip_prefix("[Pasted Content ")?
+        .strip_suffix(" chars]")?
+        .parse()
+        .ok()
 }
 
 fn dialog(texts: &[String]) -> Activity {

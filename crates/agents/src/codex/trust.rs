@@ -57,10 +57,30 @@ mod tests {
     fn hashes_are_those_of_the_real_program() {
         let command = "/a/sm-hook codex Stop";
         for (event, command, timeout, expected) in [
-            ("Stop", "x", 600, "sha256:6f14477468be127a92604ce05b51030268ccd6077fa7a807515589cfcfc7fd17"),
-            ("Stop", command, 600, "sha256:562c6bdf0fa6bb6f2a07f5677668c1e47ccafca1c618d42ddcce650520fd4640"),
-            ("Stop", command, 10, "sha256:c27dc7f74e31a09c17f9eeb7f7c295f9aa8574590f6d8db01474a1f229b3eb3f"),
-            ("PostToolUse", command, 10, "sha256:1e8f9bfb02a138f9715d9568af38fcbedd72c17cdf5da8a90deeb124fac660da"),
+            (
+                "Stop",
+                "x",
+                600,
+                "sha256:6f14477468be127a92604ce05b51030268ccd6077fa7a807515589cfcfc7fd17",
+            ),
+            (
+                "Stop",
+                command,
+                600,
+                "sha256:562c6bdf0fa6bb6f2a07f5677668c1e47ccafca1c618d42ddcce650520fd4640",
+            ),
+            (
+                "Stop",
+                command,
+                10,
+                "sha256:c27dc7f74e31a09c17f9eeb7f7c295f9aa8574590f6d8db01474a1f229b3eb3f",
+            ),
+            (
+                "PostToolUse",
+                command,
+                10,
+                "sha256:1e8f9bfb02a138f9715d9568af38fcbedd72c17cdf5da8a90deeb124fac660da",
+            ),
         ] {
             assert_eq!(hash(event, command, timeout, None), expected);
         }
@@ -68,6 +88,9 @@ mod tests {
             hash("PostToolUse", "x", 600, Some(60_000)),
             "sha256:75f61bc0e73fd07e9b8be13931b6ced2ac6b723ab00d828be26d921844670fcc"
         );
-        assert_eq!(key("PostToolUse"), "/<session-flags>/config.toml:post_tool_use:0:0");
+        assert_eq!(
+            key("PostToolUse"),
+            "/<session-flags>/config.toml:post_tool_use:0:0"
+        );
     }
 }

@@ -32,7 +32,11 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     }
     let mut argv = request.program.clone();
     argv.extend(request.args.iter().cloned());
-    Ok(Launch { argv, conversation: None, prompt_given: false })
+    Ok(Launch {
+        argv,
+        conversation: None,
+        prompt_given: false,
+    })
 }
 
 /// `output` with `{"active":true|false}`: output began, or has been quiet for a while. Quiet is as
@@ -45,12 +49,21 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Parsed {
         .ok()
         .and_then(|value| value.get("active").and_then(Value::as_bool));
     match active {
-        Some(true) => Parsed { signal: Signal::Working, ..Parsed::other("") },
-        Some(false) => Parsed {
-            signal: Signal::Stopping { again: false, background_tasks: 0 },
+        Some(true) => Parsed {
+            signal: Signal::Working,
             ..Parsed::other("")
         },
-        None => Parsed { warnings: vec!["output: payload unreadable".to_owned()], ..Parsed::other("output") },
+        Some(false) => Parsed {
+            signal: Signal::Stopping {
+                again: false,
+                background_tasks: 0,
+            },
+            ..Parsed::other("")
+        },
+        None => Parsed {
+            warnings: vec!["output: payload unreadable".to_owned()],
+            ..Parsed::other("output")
+        },
     }
 }
 
@@ -58,7 +71,9 @@ pub fn fit(text: &str) -> PasteFit {
     if text.is_empty() {
         return PasteFit::Empty;
     }
-    PasteFit::Exact { pastes: vec![text.to_owned()] }
+    PasteFit::Exact {
+        pastes: vec![text.to_owned()],
+    }
 }
 
 #[cfg(test)]
@@ -69,7 +84,14 @@ mod tests {
     fn output_is_the_only_sign() {
         for (event, body, expected) in [
             ("output", r#"{"active":true}"#, Signal::Working),
-            ("output", r#"{"active":false}"#, Signal::Stopping { again: false, background_tasks: 0 }),
+            (
+                "output",
+                r#"{"active":false}"#,
+                Signal::Stopping {
+                    again: false,
+                    background_tasks: 0,
+                },
+            ),
             ("output", "{", Signal::Other("output".to_owned())),
             ("Stop", "{}", Signal::Other("Stop".to_owned())),
         ] {

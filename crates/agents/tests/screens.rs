@@ -1,0 +1,212 @@
+//! Screens recorded from the real programs: the cursor on the first line, then rows with SGR.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use sm_agents::read_screen;
+use sm_core::profile::AgentKind;
+use sm_core::signal::{Activity, Composer, PersonNeed};
+
+fn screen(name: &str) -> (u32, u32, Vec<String>) {
+    let path = format!(
+        "{}/tests/fixtures/screens/{name}.screen",
+        env!("CARGO_MANIFEST_DIR")
+    );
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines();
+    let (x, y) = lines.next().unwrap().split_once(' ').unwrap();
+    (
+        x.parse().unwrap(),
+        y.parse().unwrap(),
+        lines.map(str::to_owned).collect(),
+    )
+}
+
+fn check(kind: AgentKind, name: &str, ours: Option<&str>, expected: (Composer, Activity)) {
+    let (x, y, lines) = screen(&format!("{}_{name}", kind.as_str()));
+    assert_eq!(
+        read_screen(kind, &lines, x, y, ours),
+        expected,
+        "{name} {ours:?}"
+    );
+}
+
+fn first_run(what: &str) -> Activity {
+    Activity::Waiting(PersonNeed::FirstRun(what.to_owned()))
+}
+
+#[test]
+fn claude_screens() {
+    use Activity::{Busy, Idle, Unknown, Waiting};
+    use Composer::{Draft, Empty, Hidden, Shell, Stashed};
+    let permission = || Waiting(PersonNeed::Permission(String::new()));
+    let question = || Waiting(PersonNeed::Question);
+    for (name, expected) in [
+        ("idle_fresh", (Empty, Idle)),
+        ("idle_after_turn", (Empty, Idle)),
+        ("denied", (Empty, Idle)),
+        ("accept_edits", (Empty, Idle)),
+        ("plan_mode", (Empty, Idle)),
+        ("ctrlc_armed", (Empty, Idle)),
+        ("shortcuts", (Empty, Idle)),
+        ("working", (Empty, Busy)),
+        ("queued", (Empty, Busy)),
+        ("working_draft", (Draft, Busy)),
+        ("draft", (Draft, Idle)),
+        ("draft_multi", (Draft, Idle)),
+        ("draft_wrapped", (Draft, Idle)),
+        ("draft_lead", (Draft, Idle)),
+        ("placeholder_lines", (Draft, Idle)),
+        ("slash_menu", (Draft, Idle)),
+        ("at_menu", (Draft, Idle)),
+        ("stashed", (Stashed, Idle)),
+        ("shell", (Shell, Idle)),
+        ("history_search", (Hidden, Idle)),
+        ("permission", (Hidden, permission())),
+        ("question", (Hidden, question())),
+        ("rewind", (Hidden, question())),
+        ("rewind_or_escesc", (Hidden, question())),
+        ("model_picker", (Hidden, question())),
+        ("resume_picker", (Hidden, question())),
+        ("transcript_view", (Hidden, Unknown)),
+        ("trust", (Hidden, first_run("folder trust"))),
+        ("apikey", (Hidden, first_run("API key"))),
+        ("onboarding", (Hidden, first_run("first-run setup"))),
+    ] {
+        check(AgentKind::Claude, name, None, expected);
+    }
+}
+
+#[test]
+fn claude_holds_our_text_or_somebody_elses() {
+    use Composer::{Draft, Ours};
+    let wrapped = "word ".repeat(50);
+    let wide = "日本語テキスト".repeat(20);
+    let long = "abcdefghij".repeat(40);
+    let one_line = "y".repeat(900);
+    for (name, ours, expected) in [
+        ("draft", "half draft", Ours),
+        ("draft", "half draft ", Ours),
+        ("draft", "half", Draft),
+        ("draft", "half draft and more", Draft),
+        ("draft_multi", "line one\nline two\nline three", Ours),
+        ("draft_multi", "line one\r\nline two\r\nline three", Ours),
+        ("draft_multi", "line one line two line three", Draft),
+        ("draft_wrapped", &wrapped, Ours),
+        ("draft_wrapped", &wrapped[..200], Draft),
+        ("draft_wide", &wide, Ours),
+        ("draft_long_word", &long, Ours),
+        ("draft_long_word", &long[1..], Draft),
+        ("draft_lead", "  lead\n\n  x", Ours),
+        ("placeholder_one_line", &one_line, Ours),
+        ("placeholder_one_line", "two\nlines", Draft),
+        ("placeholder_lines", "a\nb\nc\nd\ne\nf", Ours),
+        ("placeholder_lines", "a\nb\nc\nd\ne", Draft),
+        ("four_lines", "1\n2\n3\n4", Ours),
+    ] {
+        check(
+            AgentKind::Claude,
+            name,
+            Some(ours),
+            (expected, Activity::Idle),
+        );
+    }
+    // An empty composer and a dialog stay what they are.
+    check(
+        AgentKind::Claude,
+        "idle_fresh",
+        Some("half draft"),
+        (Composer::Empty, Activity::Idle),
+    );
+    check(
+        AgentKind::Claude,
+        "shell",
+        Some("ls"),
+        (Composer::Shell, Activity::Idle),
+    );
+}
+
+#[test]
+fn a_draft_with_the_cursor_at_its_start_is_no_hint() {
+    let (_, y, lines) = screen("claude_draft");
+    assert_eq!(
+        read_screen(AgentKind::Claude, &lines, 2, y, None).0,
+        Composer::Draft
+    );
+    // One typed character under the cursor looks like the first of a hint, but nothing dim follows.
+    let rule = "─".repeat(40);
+    let one = [rule.clone(), "❯\u{a0}\u{1b}[7mx\u{1b}[0m".to_owned(), rule];
+    assert_eq!(
+        read_screen(AgentKind::Claude, &one, 2, 1, None).0,
+        Composer::Draft
+    );
+}
+
+#[test]
+fn codex_screens() {
+    use Activity::{Busy, IdleOrWaiting, Waiting};
+    use Composer::{Draft, Empty, Hidden, Shell};
+    let permission = || Waiting(PersonNeed::Permission(String::new()));
+    for (name, expected) in [
+        ("idle_fresh", (Empty, IdleOrWaiting)),
+        ("idle", (Empty, IdleOrWaiting)),
+        ("after_ctx", (Empty, IdleOrWaiting)),
+        ("esc_tool", (Empty, IdleOrWaiting)),
+        ("api_error", (Empty, IdleOrWaiting)),
+        ("working_tool", (Empty, Busy)),
+        ("working_steered", (Empty, Busy)),
+        ("working_before_output", (Empty, Busy)),
+        // Nothing but the title tells that an answer is streaming.
+        ("working_streaming", (Empty, IdleOrWaiting)),
+        ("draft", (Draft, IdleOrWaiting)),
+        ("draft_multi", (Draft, IdleOrWaiting)),
+        ("draft_blank", (Draft, IdleOrWaiting)),
+        ("draft_placeholder", (Draft, IdleOrWaiting)),
+        ("slash_menu", (Draft, IdleOrWaiting)),
+        ("shell", (Shell, IdleOrWaiting)),
+        ("approval", (Hidden, permission())),
+        ("model_picker", (Hidden, Waiting(PersonNeed::Question))),
+    ] {
+        check(AgentKind::Codex, name, None, expected);
+    }
+    for (file, expected) in [
+        ("screen_hook_trust", first_run("hooks to review")),
+        ("screen_new_picker", Waiting(PersonNeed::Question)),
+    ] {
+        let path = format!(
+            "{}/tests/fixtures/codex/{file}.txt",
+            env!("CARGO_MANIFEST_DIR")
+        );
+        let lines = std::fs::read_to_string(path)
+            .unwrap()
+            .lines()
+            .map(str::to_owned)
+            .collect::<Vec<_>>();
+        let seen = read_screen(AgentKind::Codex, &lines, 120, 39, None);
+        assert_eq!(seen, (Hidden, expected), "{file}");
+    }
+}
+
+#[test]
+fn codex_holds_our_text_or_somebody_elses() {
+    use Composer::{Draft, Ours};
+    let wrapped = "word ".repeat(60);
+    let long = "z".repeat(1500);
+    let slash = format!(" /{}", "y".repeat(1300));
+    for (name, ours, expected) in [
+        ("draft", "half draft", Ours),
+        ("draft", "half draft 2", Draft),
+        ("draft_multi", "line one\nline two", Ours),
+        ("draft_blank", "a\n\nb", Ours),
+        ("draft_wrapped", wrapped.as_str(), Ours),
+        ("draft_placeholder", &long, Ours),
+        ("draft_placeholder", &long[1..], Draft),
+        ("space_placeholder", &slash, Ours),
+    ] {
+        check(
+            AgentKind::Codex,
+            name,
+            Some(ours),
+            (expected, Activity::IdleOrWaiting),
+        );
+    }
+}
