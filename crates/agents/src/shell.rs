@@ -9,8 +9,14 @@ pub fn quote(text: &str) -> String {
     format!("'{}'", text.replace('\'', r"'\''"))
 }
 
+/// A hook's command: the shell becomes the program, so that the program's parent is the agent
+/// itself, and ends are seen: a shell in between would outlive it.
+pub fn hook<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+    format!("exec {}", join(words))
+}
+
 /// A command line out of words.
-pub fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
+fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 

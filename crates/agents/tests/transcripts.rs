@@ -1,5 +1,7 @@
 //! Records of real conversations in which text came by every way.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+
 use sm_agents::Tail;
 use sm_core::ids::ConversationId;
 use sm_core::profile::AgentKind;

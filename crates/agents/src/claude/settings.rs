@@ -73,13 +73,13 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         }
         let mut commands = vec![json!({
             "type": "command",
-            "command": shell::join([hook_program, "claude", event]),
+            "command": shell::hook([hook_program, "claude", event]),
             "timeout": HOOK_TIMEOUT,
         })];
         if MAILBOX_EVENTS.contains(&event) {
             commands.push(json!({
                 "type": "command",
-                "command": shell::join([hook_program, "claude", "mailbox"]),
+                "command": shell::hook([hook_program, "claude", "mailbox"]),
                 "asyncRewake": true,
                 "timeout": MAILBOX_TIMEOUT,
                 "rewakeMessage": MAILBOX_LEAD,
@@ -109,7 +109,7 @@ fn status_line(hook_program: &str, user: Option<&Value>) -> Value {
         .get("command")
         .and_then(Value::as_str)
         .unwrap_or_default();
-    let mut command = shell::join([hook_program, "claude", "statusline"]);
+    let mut command = shell::hook([hook_program, "claude", "statusline"]);
     if !chained.is_empty() {
         // The user's command is a line for a shell, so a shell has to run it.
         command = format!("{command} -- sh -c {}", shell::quote(chained));
@@ -128,11 +128,11 @@ mod tests {
         let settings = build("/opt/it's here/sm-hook", None, None);
         assert_eq!(
             settings["hooks"]["Stop"][0]["hooks"][0]["command"],
-            r"'/opt/it'\''s here/sm-hook' claude Stop"
+            r"exec '/opt/it'\''s here/sm-hook' claude Stop"
         );
         assert_eq!(
             settings["statusLine"],
-            json!({"type": "command", "command": r"'/opt/it'\''s here/sm-hook' claude statusline"})
+            json!({"type": "command", "command": r"exec '/opt/it'\''s here/sm-hook' claude statusline"})
         );
     }
 
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             line,
             json!({"type": "command",
-                "command": r"/sm-hook claude statusline -- sh -c 'jq -r '\''.model.id'\'''",
+                "command": r"exec /sm-hook claude statusline -- sh -c 'jq -r '\''.model.id'\'''",
                 "padding": 2, "refreshInterval": 5})
         );
     }
@@ -174,11 +174,11 @@ mod tests {
         assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["command"], "his");
         assert_eq!(
             settings["hooks"]["Stop"][1]["hooks"][0]["command"],
-            "/sm-hook claude Stop"
+            "exec /sm-hook claude Stop"
         );
         assert_eq!(
             settings["statusLine"]["command"],
-            "/sm-hook claude statusline -- sh -c mine"
+            "exec /sm-hook claude statusline -- sh -c mine"
         );
         for odd in [
             json!([]),

@@ -42,7 +42,7 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     config("check_for_update_on_startup=false".to_owned());
     let mut trusted = Vec::new();
     for event in EVENTS {
-        let command = shell::join([request.hook_program.as_str(), "codex", event]);
+        let command = shell::hook([request.hook_program.as_str(), "codex", event]);
         let limit = (event == "PostToolUse").then_some(CONTEXT_LIMIT);
         let limited = limit
             .map(|n| format!(",additionalContextLimit={n}"))
@@ -125,7 +125,7 @@ mod tests {
         );
         assert_eq!(
             argv[5],
-            r#"hooks.SessionStart=[{hooks=[{type="command",command="'/a \"b\"/sm-hook' codex SessionStart",timeout=3}]}]"#
+            r#"hooks.SessionStart=[{hooks=[{type="command",command="exec '/a \"b\"/sm-hook' codex SessionStart",timeout=3}]}]"#
         );
         assert_eq!(
             argv.iter().filter(|a| a.starts_with("hooks.")).count(),
