@@ -3,4 +3,12 @@
 //!
 //! It is never part of what gets installed, and never touches the real home folder.
 
+pub mod clean;
+pub mod fake;
 pub mod model;
+pub mod process;
+pub mod real;
+pub mod tmux;
+mod wait;
+
+pub use wait::wait_until;

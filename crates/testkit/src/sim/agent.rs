@@ -1,0 +1,259 @@
+//! The simulated agent program: what it holds and what the outside can read of it.
+//!
+//! Its behaviour over time is in `turn` (the life of a turn) and `terminal` (paste and keys).
+
+use sm_core::AgentKind;
+use sm_core::ids::{ConversationId, Process, Timestamp};
+use sm_core::signal::{
+    Activity, Composer, Evidence, Fact, PersonNeed, ScreenMark, ScreenReading, StatusReading,
+};
+use sm_core::words;
+use std::collections::VecDeque;
+
+/// Who put a text into the composer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Author {
+    Person,
+    Sm,
+    /// The agent itself: a background task has ended.
+    Task,
+}
+
+/// A text in the composer or waiting in the agent, piece by piece.
+pub type Pieces = Vec<(Author, String)>;
+
+pub fn text_of(pieces: &Pieces) -> String {
+    pieces.iter().map(|(_, text)| text.as_str()).collect()
+}
+
+/// What the agent is doing. Everything but `Off` and `Idle` shows as busy, but for dialogs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    Off,
+    Booting,
+    Idle,
+    /// The hook of an accepted prompt runs.
+    Prompt,
+    Think,
+    PreTool,
+    /// Stands still until a person answers.
+    Ask,
+    Tool,
+    PostTool,
+    Stop,
+    Compact,
+    /// `/clear` is under way: the hook of the new context runs.
+    Clear,
+}
+
+/// What a turn will do.
+#[derive(Debug, Clone, Default)]
+pub struct TurnPlan {
+    pub batches: VecDeque<Batch>,
+    pub think_ms: i64,
+    pub api_error: bool,
+}
+
+#[derive(Debug, Clone, Default)]
+pub struct Batch {
+    pub dialog: bool,
+    pub tool_ms: i64,
+    /// A sub-agent and a nested agent make their noise.
+    pub noise: bool,
+    /// The context is compacted before the next request.
+    pub compact: bool,
+}
+
+/// One conversation and its record on disk.
+#[derive(Debug, Clone)]
+pub struct Conversation {
+    pub id: ConversationId,
+    /// What the model was given, in order.
+    pub said: Vec<String>,
+    /// Written to the file, up to `flushed` visible to readers.
+    pub record: Vec<Fact>,
+    pub flushed: usize,
+    /// Prompts were accepted in it: it can be resumed.
+    pub started: bool,
+}
+
+#[derive(Debug, Clone)]
+pub struct Agent {
+    pub kind: AgentKind,
+    pub stage: Stage,
+    /// Progress scheduled under an older epoch no longer happens.
+    pub epoch: u64,
+    pub launch: u32,
+    pub process: Option<Process>,
+    pub conversations: Vec<Conversation>,
+    pub current: usize,
+    pub composer: Pieces,
+    pub dialog: Option<PersonNeed>,
+    /// Goes on after a first-run dialog was answered.
+    pub plan: TurnPlan,
+    pub plans: VecDeque<TurnPlan>,
+    /// Given while it worked; becomes the next turn, each its own prompt.
+    pub queued: VecDeque<Pieces>,
+    pub queued_clear: bool,
+    /// Texts of background hooks that wait for a moment.
+    pub wakes: VecDeque<String>,
+    /// Answers at the end of a turn in a row.
+    pub stop_row: u32,
+    /// Taken, but only part of the next request.
+    pub carried: Vec<String>,
+    pub launch_prompt: Option<String>,
+    pub status_at: i64,
+    /// Changes with everything that scrolls.
+    pub history: u64,
+    pub compacting_in_turn: bool,
+    /// Codex reports a new context with its first prompt.
+    pub start_due: bool,
+    /// Turns begun, as the agent itself counts.
+    pub turns: u64,
+}
+
+impl Agent {
+    pub fn new(kind: AgentKind) -> Self {
+        Self {
+            kind,
+            stage: Stage::Off,
+            epoch: 0,
+            launch: 0,
+            process: None,
+            conversations: Vec::new(),
+            current: 0,
+            composer: Vec::new(),
+            dialog: None,
+            plan: TurnPlan::default(),
+            plans: VecDeque::new(),
+            queued: VecDeque::new(),
+            queued_clear: false,
+            wakes: VecDeque::new(),
+            stop_row: 0,
+            carried: Vec::new(),
+            launch_prompt: None,
+            status_at: 0,
+            history: 0,
+            compacting_in_turn: false,
+            start_due: false,
+            turns: 0,
+        }
+    }
+
+    pub fn alive(&self) -> bool {
+        self.stage != Stage::Off
+    }
+    pub fn conversation(&self) -> Option<&Conversation> {
+        self.conversations.get(self.current)
+    }
+    pub fn conversation_id(&self) -> Option<ConversationId> {
+        self.conversation().map(|c| c.id.clone())
+    }
+    /// Texts pressed in now wait or join a tool's result.
+    pub fn busy(&self) -> bool {
+        !matches!(self.stage, Stage::Off | Stage::Booting | Stage::Idle)
+    }
+
+    /// What it truly does.
+    pub fn activity(&self) -> Activity {
+        match &self.dialog {
+            Some(need) => Activity::Waiting(need.clone()),
+            None => match self.stage {
+                Stage::Off => Activity::Unknown,
+                Stage::Idle | Stage::Clear => Activity::Idle,
+                Stage::Booting => Activity::Unknown,
+                Stage::Prompt
+                | Stage::Think
+                | Stage::PreTool
+                | Stage::Ask
+                | Stage::Tool
+                | Stage::PostTool
+                | Stage::Stop
+                | Stage::Compact => Activity::Busy,
+            },
+        }
+    }
+
+    pub fn status(&self) -> Option<StatusReading> {
+        if self.kind != AgentKind::Claude || self.stage == Stage::Booting {
+            return None;
+        }
+        Some(StatusReading {
+            process: self.process?,
+            conversation: self.conversation_id(),
+            activity: self.activity(),
+            at: Some(Timestamp(self.status_at)),
+        })
+    }
+
+    pub fn title(&self) -> Activity {
+        match self.kind {
+            AgentKind::Claude => match self.activity() {
+                Activity::Busy => Activity::Busy,
+                Activity::Idle | Activity::Waiting(_) => Activity::IdleOrWaiting,
+                Activity::IdleOrWaiting | Activity::Unknown => Activity::Unknown,
+            },
+            AgentKind::Codex => self.activity(),
+            AgentKind::Generic => Activity::Unknown,
+        }
+    }
+
+    pub fn mark(&self, now: i64) -> ScreenMark {
+        let typed: usize = self.composer.iter().map(|(_, t)| t.chars().count()).sum();
+        let spinner = if self.activity() == Activity::Busy {
+            if (now / 900) % 2 == 0 { "⠂ work" } else { "⠐ work" }
+        } else {
+            "✳ work"
+        };
+        ScreenMark {
+            cursor_x: u32::try_from(2 + typed % 75).unwrap_or(2),
+            cursor_y: u32::try_from(typed / 75).unwrap_or(0) + if self.dialog.is_some() { 30 } else { 10 },
+            title: spinner.to_string(),
+            history: self.history,
+            alternate: self.kind == AgentKind::Codex,
+        }
+    }
+
+    pub fn screen(&self, ours: Option<&str>, now: i64) -> Option<ScreenReading> {
+        if self.kind == AgentKind::Generic || self.stage == Stage::Off {
+            return None;
+        }
+        let text = text_of(&self.composer);
+        let composer = if self.dialog.is_some() || self.stage == Stage::Booting {
+            Composer::Hidden
+        } else if text.is_empty() {
+            Composer::Empty
+        } else if ours.is_some_and(|ours| words::same(ours, &text)) {
+            Composer::Ours
+        } else {
+            Composer::Draft
+        };
+        Some(ScreenReading {
+            composer,
+            activity: self.activity(),
+            mark: self.mark(now),
+        })
+    }
+
+    pub fn evidence(&self, ours: Option<&str>, now: i64, transcript_read: bool) -> Evidence {
+        Evidence {
+            alive: Some(self.alive()),
+            status: self.status(),
+            title: self.title(),
+            screen: self.screen(ours, now),
+            transcript_read,
+        }
+    }
+
+    /// Writes a fact to the record of the current conversation; readers see it after a flush.
+    pub fn write(&mut self, fact: Fact) {
+        if let Some(conversation) = self.conversations.get_mut(self.current) {
+            conversation.record.push(fact);
+        }
+    }
+    pub fn flush(&mut self) {
+        for conversation in &mut self.conversations {
+            conversation.flushed = conversation.record.len();
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! What a schedule is made of: which agent, how often each fault happens, what people do.
+
+use super::rng::Rng;
+use sm_core::AgentKind;
+use sm_core::profile::{Profile, StopAnswer};
+
+#[derive(Debug, Clone)]
+pub struct Options {
+    pub agent: AgentKind,
+    pub faults: Faults,
+    pub person: Person,
+    /// How long faults and people go on; afterwards everything has to settle.
+    pub active_ms: i64,
+    /// Messages sent at random times while active.
+    pub messages: u32,
+    pub mutation: Mutation,
+    /// Collect a readable trace (slow).
+    pub trace: bool,
+}
+
+/// How often, in thousandths of the occasions.
+#[derive(Debug, Clone, Default)]
+pub struct Faults {
+    /// The hook program is killed: nobody hears of the event.
+    pub hook_lost: u32,
+    /// The event comes by socket and by spool.
+    pub hook_doubled: u32,
+    /// The event comes late, and so overtaken by others.
+    pub hook_delayed: u32,
+    /// The daemon answered, the hook program had given up.
+    pub answer_lost: u32,
+    pub probe_lost: u32,
+    /// The result of a paste or a key press never comes.
+    pub result_lost: u32,
+    /// Titles, status files, transcript growth: the notification is lost.
+    pub notice_lost: u32,
+    /// The agent drops Enter.
+    pub enter_swallowed: u32,
+    /// Everything that takes a while takes long.
+    pub slow: u32,
+    /// At every crash point.
+    pub crash: u32,
+    /// The origin of a hook call cannot be told.
+    pub origin_unknown: u32,
+}
+
+/// What people do, in thousandths of the occasions (about every second).
+#[derive(Debug, Clone, Default)]
+pub struct Person {
+    pub prompts: u32,
+    pub drafts: u32,
+    pub escapes: u32,
+    pub clears: u32,
+    pub compacts: u32,
+    /// Ends the agent, or it dies.
+    pub ends: u32,
+    /// The terminal goes away with the agent.
+    pub terminal: u32,
+    /// The agent starts a turn by itself.
+    pub background: u32,
+    /// A tool call asks for permission.
+    pub dialogs: u32,
+    /// A turn ends in an API error.
+    pub errors: u32,
+    /// An agent run by the agent, a sub-agent.
+    pub nested: u32,
+}
+
+/// Ways to break the driver, to see that the checks notice.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutation {
+    None,
+    /// Keys are pressed whatever the screen shows by then.
+    IgnoreGuard,
+    /// Effects are carried out before the step is journaled.
+    JournalAfterEffects,
+    /// Evidence claims that the transcript was read, and it was not.
+    TranscriptUnread,
+    /// A person's draft is taken for our own text.
+    DraftIsOurs,
+    /// Sub-agents' hooks are taken for the session's own.
+    SubAgentIsOwn,
+}
+
+impl Options {
+    /// Nothing goes wrong and nobody is there: for directed cases.
+    pub fn calm(agent: AgentKind) -> Self {
+        Self {
+            agent,
+            faults: Faults::default(),
+            person: Person::default(),
+            active_ms: 0,
+            messages: 0,
+            mutation: Mutation::None,
+            trace: false,
+        }
+    }
+
+    /// The schedule of a seed: most have a few kinds of faults, some have many, some none.
+    pub fn of_seed(seed: u64) -> Self {
+        let mut rng = Rng::new(seed.rotate_left(17) ^ 0xC0FFEE);
+        let agent = match rng.below(10) {
+            0..=6 => AgentKind::Claude,
+            7 | 8 => AgentKind::Codex,
+            _ => AgentKind::Generic,
+        };
+        let mut some = |often: u64, most: u64| -> u32 {
+            if rng.below(10) < often {
+                u32::try_from(1 + rng.below(most)).unwrap_or(1)
+            } else {
+                0
+            }
+        };
+        let faults = Faults {
+            hook_lost: some(4, 250),
+            hook_doubled: some(3, 300),
+            hook_delayed: some(4, 250),
+            answer_lost: some(3, 400),
+            probe_lost: some(3, 250),
+            result_lost: some(3, 250),
+            notice_lost: some(4, 500),
+            enter_swallowed: some(3, 500),
+            slow: some(4, 300),
+            crash: some(4, 25),
+            origin_unknown: some(2, 500),
+        };
+        let person = Person {
+            prompts: some(8, 300),
+            drafts: some(5, 250),
+            escapes: some(4, 150),
+            clears: some(3, 80),
+            compacts: some(2, 80),
+            ends: some(2, 25),
+            terminal: some(1, 20),
+            background: some(3, 120),
+            dialogs: some(4, 500),
+            errors: some(3, 300),
+            nested: some(3, 400),
+        };
+        Self {
+            agent,
+            faults,
+            person,
+            active_ms: 8_000 + i64::try_from(rng.below(30_000)).unwrap_or(0),
+            messages: 1 + u32::try_from(rng.below(6)).unwrap_or(0),
+            mutation: Mutation::None,
+            trace: false,
+        }
+    }
+
+    pub fn profile(&self) -> Profile {
+        match self.agent {
+            AgentKind::Claude => Profile {
+                kind: AgentKind::Claude,
+                hook_answer_limit: Some(9_400),
+                stop_answer: Some(StopAnswer {
+                    limit: 60_000,
+                    in_a_row: 8,
+                }),
+                mailbox: true,
+                names_conversation: true,
+                prompt_argument: true,
+                reads_screen: true,
+                has_transcript: true,
+                reports_start: true,
+                command_prefixes: &['/', '!', '#'],
+                escape_interrupts: true,
+            },
+            AgentKind::Codex => Profile {
+                kind: AgentKind::Codex,
+                hook_answer_limit: Some(9_400),
+                stop_answer: Some(StopAnswer {
+                    limit: 60_000,
+                    in_a_row: 12,
+                }),
+                mailbox: false,
+                names_conversation: false,
+                prompt_argument: true,
+                reads_screen: true,
+                has_transcript: true,
+                reports_start: false,
+                command_prefixes: &['/', '!'],
+                escape_interrupts: true,
+            },
+            AgentKind::Generic => Profile {
+                kind: AgentKind::Generic,
+                hook_answer_limit: None,
+                stop_answer: None,
+                mailbox: false,
+                names_conversation: false,
+                prompt_argument: false,
+                reads_screen: false,
+                has_transcript: false,
+                reports_start: false,
+                command_prefixes: &[],
+                escape_interrupts: false,
+            },
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! The pane: what a paste and a key do to the agent, and what they must never do.
+
+use super::agent::{Author, Stage, text_of};
+use super::options::Mutation;
+use super::world::{Item, World, tr};
+use sm_core::signal::ScreenMark;
+use sm_core::{Key, KeyOutcome};
+
+impl World {
+    /// A bracketed paste is on its way to the composer.
+    pub(super) fn paste(&mut self, text: String) -> bool {
+        self.stats.pastes += 1;
+        if !self.terminal_alive {
+            return false;
+        }
+        let launch = self.agent.launch;
+        let after = self.delay(0, 30, 3_000);
+        self.at(after, Item::Render { launch, text });
+        true
+    }
+
+    pub(super) fn render(&mut self, launch: u32, text: String) {
+        if launch != self.agent.launch || !self.agent.alive() {
+            return;
+        }
+        if self.agent.dialog.is_some() {
+            tr!(self, "the paste went into a dialog: ignored");
+            return;
+        }
+        tr!(self, "composer += {text:?} (sm)");
+        self.agent.composer.push((Author::Sm, text));
+    }
+
+    /// The guard is compared and the key pressed in one step.
+    pub(super) fn press(&mut self, key: Key, guard: Option<&ScreenMark>) -> KeyOutcome {
+        if !self.terminal_alive {
+            return KeyOutcome::Failed;
+        }
+        let guarded = guard.is_some_and(|guard| *guard != self.agent.mark(self.now));
+        if guarded && self.options.mutation != Mutation::IgnoreGuard {
+            return KeyOutcome::ScreenMoved;
+        }
+        match key {
+            Key::Enter => self.stats.enters += 1,
+            Key::Escape => self.stats.escapes += 1,
+        }
+        if let Some(need) = &self.agent.dialog {
+            self.fail(format!("{key:?} was pressed in a dialog ({need:?})"));
+            return KeyOutcome::Pressed;
+        }
+        match key {
+            Key::Enter => self.enter_pressed(),
+            Key::Escape => {
+                if !self.agent.composer.is_empty() && self.agent.stage == Stage::Idle {
+                    tr!(self, "Escape at idle with text in the composer");
+                }
+                self.interrupt();
+            }
+        }
+        KeyOutcome::Pressed
+    }
+
+    fn enter_pressed(&mut self) {
+        if self
+            .agent
+            .composer
+            .iter()
+            .any(|(author, _)| *author == Author::Person)
+        {
+            self.fail(format!(
+                "a person's draft was submitted: {:?}",
+                text_of(&self.agent.composer)
+            ));
+            return;
+        }
+        if self.agent.composer.len() > 1 {
+            self.fail(format!(
+                "several texts were merged in the composer: {:?}",
+                text_of(&self.agent.composer)
+            ));
+            return;
+        }
+        let swallowed = self.fault(self.options.faults.enter_swallowed)
+            || matches!(self.agent.stage, Stage::Booting | Stage::Off);
+        if swallowed || self.agent.composer.is_empty() {
+            tr!(self, "Enter: nothing happens (swallowed: {swallowed})");
+            return;
+        }
+        let pieces = std::mem::take(&mut self.agent.composer);
+        self.submit(pieces);
+    }
+}

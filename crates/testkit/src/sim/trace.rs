@@ -1,0 +1,65 @@
+//! What a schedule leaves behind: numbers if it went well, a readable story if not.
+
+use std::fmt;
+
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stats {
+    pub steps: u64,
+    /// Steps of the session's state machine.
+    pub events: u64,
+    pub crashes: u64,
+    pub messages: u64,
+    pub arrived: u64,
+    pub failed: u64,
+    pub pastes: u64,
+    pub answers: u64,
+    pub mails: u64,
+    pub enters: u64,
+    pub escapes: u64,
+    pub probes: u64,
+    pub told: u64,
+    pub virtual_ms: i64,
+}
+
+impl Stats {
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.events += other.events;
+        self.crashes += other.crashes;
+        self.messages += other.messages;
+        self.arrived += other.arrived;
+        self.failed += other.failed;
+        self.pastes += other.pastes;
+        self.answers += other.answers;
+        self.mails += other.mails;
+        self.enters += other.enters;
+        self.escapes += other.escapes;
+        self.probes += other.probes;
+        self.told += other.told;
+        self.virtual_ms += other.virtual_ms;
+    }
+}
+
+/// A schedule that broke a rule. The same seed breaks it again.
+#[derive(Debug, Clone)]
+pub struct Failure {
+    pub seed: u64,
+    pub what: String,
+    pub trace: Vec<String>,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "seed {}: {}", self.seed, self.what)?;
+        for line in &self.trace {
+            writeln!(f, "  {line}")?;
+        }
+        write!(
+            f,
+            "replay: SM_SIM_SEED={} cargo nextest run -p sm-testkit --test simulation replay --no-capture",
+            self.seed
+        )
+    }
+}
+
+impl std::error::Error for Failure {}

@@ -1,0 +1,664 @@
+//! The agent over time: launch, turns with tools and dialogs, compaction, `/clear`, interrupt, death.
+//! Which hooks fire, and which do not, is as observed on the real programs.
+
+use super::agent::{Author, Batch, Conversation, Pieces, Stage, TurnPlan, text_of};
+use super::daemon::Input;
+use super::world::{Act, AgentStep, Item, World, conversation_name, tr};
+use sm_core::ids::{Process, Timestamp};
+use sm_core::signal::{
+    Activity, BreakReason, Came, ContextSource, EndReason, Fact, Origin, PersonNeed, Signal,
+};
+use sm_core::{AgentKind, Answer, LaunchPlan};
+
+/// Stop answers in a row that still make a request.
+const CLAUDE_STOP_CAP: u32 = 8;
+
+impl World {
+    fn go(&mut self, after: i64, what: AgentStep) {
+        let epoch = self.agent.epoch;
+        self.at(after, Item::Agent { epoch, what });
+    }
+
+    fn enter_stage(&mut self, stage: Stage) {
+        let before = self.agent.activity();
+        self.agent.stage = stage;
+        if self.agent.activity() != before {
+            self.activity_changed();
+        }
+    }
+
+    pub(super) fn activity_changed(&mut self) {
+        self.agent.status_at = self.now;
+        tr!(self, "agent: {:?}, {:?}", self.agent.stage, self.agent.activity());
+        for input in [Input::Title, Input::Status] {
+            if !self.fault(self.options.faults.notice_lost) {
+                let after = self.delay(5, 60, 1_000);
+                self.input(after, input);
+            }
+        }
+    }
+
+    /// Text is now part of the conversation.
+    pub(super) fn say(&mut self, text: &str, came: Came) {
+        let at = Some(Timestamp(self.now));
+        self.agent.history += 1;
+        if let Some(conversation) = self.agent.conversations.get_mut(self.agent.current) {
+            conversation.said.push(text.to_string());
+            conversation.started = true;
+        }
+        self.write(Fact::UserText {
+            text: text.to_string(),
+            came,
+            at,
+        });
+        tr!(self, "conversation {} += {text:?} ({came:?})", self.agent.current);
+        self.check_said(text);
+    }
+
+    fn write(&mut self, fact: Fact) {
+        self.agent.write(fact);
+        let after = self.delay(0, 40, 700);
+        self.at(after, Item::Flush);
+    }
+
+    pub(super) fn flush(&mut self) {
+        self.agent.flush();
+        if !self.fault(self.options.faults.notice_lost) {
+            let after = self.delay(1, 20, 600);
+            self.input(after, Input::Transcript);
+        }
+    }
+
+    // ── launch and end
+
+    pub(super) fn launch_agent(&mut self, plan: &LaunchPlan) {
+        if self.agent.alive() {
+            self.fail("launched while it runs".into());
+            return;
+        }
+        let known = plan.resume.as_ref().and_then(|id| {
+            self.agent
+                .conversations
+                .iter()
+                .position(|c| &c.id == id)
+        });
+        let no = self.agent.conversations.len();
+        self.agent.current = match known {
+            Some(at) => at,
+            None => {
+                let id = plan.resume.clone().unwrap_or_else(|| conversation_name(no));
+                self.open_conversation(id);
+                no
+            }
+        };
+        self.terminal_alive = true;
+        let agent = &mut self.agent;
+        agent.epoch += 1;
+        agent.launch = plan.launch;
+        agent.process = Some(Process {
+            pid: 100 + plan.launch,
+            start: u64::from(plan.launch),
+        });
+        agent.composer.clear();
+        agent.queued.clear();
+        agent.wakes.clear();
+        agent.carried.clear();
+        agent.queued_clear = false;
+        agent.dialog = None;
+        agent.stop_row = 0;
+        agent.launch_prompt = plan.prompt.clone();
+        agent.start_due = agent.kind == AgentKind::Codex;
+        agent.stage = Stage::Booting;
+        tr!(self, "agent: launch {} {:?}", plan.launch, plan.prompt);
+        self.input(3, Input::Started { launch: plan.launch });
+        let boot = self.delay(300, 1_500, 6_000);
+        self.go(boot, AgentStep::Booted);
+    }
+
+    fn open_conversation(&mut self, id: sm_core::ConversationId) {
+        self.agent.conversations.push(Conversation {
+            id,
+            said: Vec::new(),
+            record: Vec::new(),
+            flushed: 0,
+            started: false,
+        });
+    }
+
+    pub(super) fn die(&mut self, code: Option<i32>, signal: Option<i32>) {
+        if !self.agent.alive() {
+            return;
+        }
+        let launch = self.agent.launch;
+        tr!(self, "agent: ends {code:?} {signal:?}");
+        self.agent.flush();
+        self.agent.epoch += 1;
+        self.agent.stage = Stage::Off;
+        self.agent.dialog = None;
+        self.agent.composer.clear();
+        self.agent.wakes.clear();
+        self.agent.queued.clear();
+        self.agent.process = None;
+        let after = self.delay(2, 30, 2_000);
+        let exited = Input::Exited {
+            launch,
+            code,
+            signal,
+        };
+        if self.fault(self.options.faults.result_lost) {
+            tr!(self, "fault: nobody reports the end");
+        } else if self.daemon.up {
+            self.input(after, exited);
+        } else {
+            self.daemon.launch_spool.push(exited);
+        }
+    }
+
+    pub(super) fn terminal_goes(&mut self) {
+        if !self.terminal_alive {
+            return;
+        }
+        tr!(self, "terminal gone");
+        self.agent.flush();
+        self.agent.epoch += 1;
+        self.agent.stage = Stage::Off;
+        self.agent.dialog = None;
+        self.agent.composer.clear();
+        self.agent.wakes.clear();
+        self.agent.queued.clear();
+        self.agent.process = None;
+        self.terminal_alive = false;
+        let after = self.delay(2, 30, 2_000);
+        self.input(after, Input::TerminalGone);
+    }
+
+    // ── turns
+
+    pub(super) fn agent_step(&mut self, what: AgentStep) {
+        match what {
+            AgentStep::Booted => {
+                if !self.calm && self.agent.launch == 1 && self.rng.chance(40) {
+                    self.open_dialog(PersonNeed::FirstRun("trust".into()));
+                } else {
+                    self.go(1, AgentStep::Booted2);
+                }
+            }
+            AgentStep::Booted2 => self.booted(),
+            AgentStep::Submit(text) => self.submit(vec![(Author::Sm, text)]),
+            AgentStep::HookDone(answer) => self.hook_done(answer),
+            AgentStep::Thought => self.thought(),
+            AgentStep::ToolDone => {
+                if self.agent.plan.batches.front().is_some_and(|b| b.noise) {
+                    self.noise();
+                }
+                self.enter_stage(Stage::PostTool);
+                self.hook_and_wait(Signal::ToolsFinished);
+            }
+            AgentStep::CompactDone => self.compact_done(),
+            AgentStep::Cleared => self.cleared(),
+            AgentStep::Quiet => {
+                self.enter_stage(Stage::Idle);
+                self.input(500, Input::Output { active: false });
+                self.next_turn();
+            }
+        }
+    }
+
+    fn booted(&mut self) {
+        match self.agent.kind {
+            AgentKind::Claude => {
+                let source = match self.agent.conversation().is_some_and(|c| c.started) {
+                    true => ContextSource::Resume,
+                    false => ContextSource::Startup,
+                };
+                self.enter_stage(Stage::Clear);
+                self.hook_and_wait(Signal::ContextStarted {
+                    source,
+                    transcript: None,
+                });
+            }
+            AgentKind::Codex => self.become_idle(false),
+            AgentKind::Generic => {
+                self.input(1, Input::Output { active: true });
+                self.input(600, Input::Output { active: false });
+                self.become_idle(false);
+            }
+        }
+    }
+
+    /// Enter on a text, by whoever.
+    pub(super) fn submit(&mut self, pieces: Pieces) {
+        let text = text_of(&pieces);
+        if text.starts_with('/') && self.agent.kind != AgentKind::Generic {
+            self.command(&text, &pieces);
+            return;
+        }
+        match self.agent.stage {
+            Stage::Off | Stage::Booting => {}
+            Stage::Idle => self.start_turn(vec![pieces]),
+            Stage::Tool if self.agent.kind == AgentKind::Claude => self.say(&text, Came::Queued),
+            Stage::Think | Stage::Tool | Stage::PreTool | Stage::PostTool
+                if self.agent.kind == AgentKind::Codex =>
+            {
+                // steers: joins the running turn
+                self.say(&text, Came::Prompt);
+                self.hook(Signal::PromptAccepted {
+                    text,
+                    transcript: None,
+                });
+            }
+            Stage::Prompt
+            | Stage::Think
+            | Stage::PreTool
+            | Stage::Ask
+            | Stage::Tool
+            | Stage::PostTool
+            | Stage::Stop
+            | Stage::Compact
+            | Stage::Clear => self.agent.queued.push_back(pieces),
+        }
+    }
+
+    fn command(&mut self, text: &str, pieces: &Pieces) {
+        tr!(self, "command {text:?}");
+        self.check_command(text, pieces);
+        if text.starts_with("/clear") {
+            match self.agent.stage {
+                Stage::Idle => self.clear(),
+                Stage::Off | Stage::Booting => {}
+                _ => self.agent.queued_clear = self.agent.kind == AgentKind::Claude,
+            }
+        }
+    }
+
+    fn start_turn(&mut self, texts: Vec<Pieces>) {
+        self.agent.turns += 1;
+        self.agent.stop_row = 0;
+        self.agent.plan = match self.agent.plans.pop_front() {
+            Some(plan) => plan,
+            None => self.random_plan(),
+        };
+        if self.agent.start_due {
+            self.agent.start_due = false;
+            self.hook(Signal::ContextStarted {
+                source: ContextSource::Other,
+                transcript: None,
+            });
+        }
+        for text in std::mem::take(&mut self.agent.carried) {
+            self.say(&text, Came::StopFeedback);
+        }
+        self.enter_stage(Stage::Prompt);
+        let last = texts.len().saturating_sub(1);
+        for (at, pieces) in texts.into_iter().enumerate() {
+            let text = text_of(&pieces);
+            self.say(&text, Came::Prompt);
+            let signal = Signal::PromptAccepted {
+                text,
+                transcript: None,
+            };
+            match (self.agent.kind, at == last) {
+                (AgentKind::Generic, _) => {}
+                (AgentKind::Claude | AgentKind::Codex, true) => self.hook_and_wait(signal),
+                (AgentKind::Claude | AgentKind::Codex, false) => self.hook(signal),
+            }
+        }
+        if self.agent.kind == AgentKind::Generic {
+            self.input(2, Input::Output { active: true });
+            self.think();
+        }
+    }
+
+    fn random_plan(&mut self) -> TurnPlan {
+        let mut plan = TurnPlan {
+            think_ms: self.rng.between(20, 1_500),
+            ..TurnPlan::default()
+        };
+        if self.agent.kind == AgentKind::Generic || self.calm {
+            return plan;
+        }
+        let person = self.options.person.clone();
+        plan.api_error = self.rng.chance(person.errors);
+        for _ in 0..self.rng.below(4) {
+            plan.batches.push_back(Batch {
+                dialog: self.rng.chance(person.dialogs),
+                tool_ms: self.rng.between(5, 4_000),
+                noise: self.rng.chance(person.nested),
+                compact: self.rng.chance(person.compacts),
+            });
+        }
+        plan
+    }
+
+    fn think(&mut self) {
+        self.enter_stage(Stage::Think);
+        let ms = self.agent.plan.think_ms.max(1);
+        self.go(ms, AgentStep::Thought);
+    }
+
+    fn thought(&mut self) {
+        if self.agent.kind == AgentKind::Generic {
+            self.go(1, AgentStep::Quiet);
+            return;
+        }
+        let at = Some(Timestamp(self.now));
+        if self.agent.plan.api_error && self.agent.plan.batches.is_empty() {
+            let reason = BreakReason::ApiError("overloaded".into());
+            self.hook(Signal::TurnBroken(reason.clone()));
+            self.write(Fact::TurnEnded {
+                broken: Some(reason),
+                at,
+            });
+            self.kill_mailboxes();
+            self.become_idle(false);
+            return;
+        }
+        self.write(Fact::Assistant { at });
+        if self.agent.plan.batches.is_empty() {
+            self.enter_stage(Stage::Stop);
+            let again = self.agent.stop_row > 0;
+            self.hook_and_wait(Signal::Stopping {
+                again,
+                background_tasks: 0,
+            });
+        } else {
+            self.enter_stage(Stage::PreTool);
+            self.hook_and_wait(Signal::Working);
+        }
+    }
+
+    fn hook_done(&mut self, answer: Answer) {
+        match self.agent.stage {
+            Stage::Prompt => {
+                self.must_be_nothing(&answer);
+                self.think();
+            }
+            Stage::PreTool => {
+                self.must_be_nothing(&answer);
+                if self.agent.plan.batches.front().is_some_and(|b| b.dialog) {
+                    self.agent.stage = Stage::Ask;
+                    self.open_dialog(PersonNeed::Permission("Bash".into()));
+                } else {
+                    self.run_tool();
+                }
+            }
+            Stage::PostTool => {
+                self.agent.stop_row = 0;
+                match answer {
+                    Answer::Context { text } => {
+                        self.check_in_turn(&text);
+                        self.say(&text, Came::HookContext);
+                    }
+                    Answer::Nothing => {}
+                    Answer::Continue { .. } => self.fail("a tool hook was told to continue".into()),
+                }
+                let batch = self.agent.plan.batches.pop_front().unwrap_or_default();
+                if batch.compact {
+                    self.agent.compacting_in_turn = true;
+                    self.compact();
+                } else {
+                    self.think();
+                }
+            }
+            Stage::Stop => self.stop_done(answer),
+            Stage::Clear => {
+                self.must_be_nothing(&answer);
+                self.become_idle(true);
+                if let Some(text) = self.agent.launch_prompt.take() {
+                    let after = self.delay(40, 150, 900);
+                    self.go(after, AgentStep::Submit(text));
+                }
+            }
+            Stage::Off
+            | Stage::Booting
+            | Stage::Idle
+            | Stage::Think
+            | Stage::Ask
+            | Stage::Tool
+            | Stage::Compact => {}
+        }
+    }
+
+    fn must_be_nothing(&mut self, answer: &Answer) {
+        if *answer != Answer::Nothing {
+            self.fail(format!(
+                "text was answered where it is lost: {:?} at {:?}",
+                answer, self.agent.stage
+            ));
+        }
+    }
+
+    fn stop_done(&mut self, answer: Answer) {
+        let capped = self.agent.kind == AgentKind::Claude && self.agent.stop_row >= CLAUDE_STOP_CAP;
+        match answer {
+            Answer::Continue { text } if capped => self.agent.carried.push(text),
+            Answer::Continue { text } => {
+                self.agent.stop_row += 1;
+                self.say(&format!("Stop hook feedback:\n{text}"), Came::StopFeedback);
+                self.agent.plan.api_error = false;
+                if self.rng.chance(200) && !self.calm {
+                    self.agent.plan.batches.push_back(Batch {
+                        tool_ms: self.rng.between(5, 2_000),
+                        ..Batch::default()
+                    });
+                }
+                self.think();
+                return;
+            }
+            Answer::Context { .. } => self.fail("a stop hook was given context".into()),
+            Answer::Nothing => {}
+        }
+        let at = Some(Timestamp(self.now));
+        self.write(Fact::TurnEnded { broken: None, at });
+        self.become_idle(true);
+    }
+
+    /// Whatever was given meanwhile becomes the next turn.
+    fn become_idle(&mut self, starts_waiter: bool) {
+        self.enter_stage(Stage::Idle);
+        if starts_waiter && self.agent.kind == AgentKind::Claude {
+            self.start_mailbox();
+        }
+        self.next_turn();
+    }
+
+    fn next_turn(&mut self) {
+        if self.agent.queued_clear {
+            self.agent.queued_clear = false;
+            self.clear();
+        } else if !self.agent.queued.is_empty() {
+            let texts: Vec<Pieces> = self.agent.queued.drain(..).collect();
+            self.start_turn(texts);
+        } else if let Some(text) = self.agent.wakes.pop_front() {
+            self.start_turn(vec![vec![(Author::Task, text)]]);
+        } else if self.agent.kind != AgentKind::Claude {
+            if let Some(text) = self.agent.launch_prompt.take() {
+                self.start_turn(vec![vec![(Author::Sm, text)]]);
+            }
+        }
+    }
+
+    /// A background hook woke the agent.
+    pub(super) fn wake(&mut self, text: String) {
+        match self.agent.stage {
+            Stage::Off => {}
+            Stage::Idle if self.agent.dialog.is_none() => {
+                self.start_turn(vec![vec![(Author::Task, text)]]);
+            }
+            Stage::Tool => self.say(&text, Came::Queued),
+            Stage::Booting
+            | Stage::Idle
+            | Stage::Prompt
+            | Stage::Think
+            | Stage::PreTool
+            | Stage::Ask
+            | Stage::PostTool
+            | Stage::Stop
+            | Stage::Compact
+            | Stage::Clear => self.agent.wakes.push_back(text),
+        }
+    }
+
+    fn run_tool(&mut self) {
+        self.enter_stage(Stage::Tool);
+        let ms = self.agent.plan.batches.front().map_or(10, |b| b.tool_ms);
+        // what waited joins the result
+        while let Some(text) = self.agent.wakes.pop_front() {
+            self.say(&text, Came::Queued);
+        }
+        self.go(ms, AgentStep::ToolDone);
+    }
+
+    // ── dialogs
+
+    pub(super) fn open_dialog(&mut self, need: PersonNeed) {
+        self.agent.dialog = Some(need.clone());
+        self.activity_changed();
+        if let PersonNeed::Permission(_) = need {
+            self.hook(Signal::PersonNeeded(need));
+        }
+        if self.options.active_ms > 0 {
+            let most = if self.calm { 3_000 } else { 15_000 };
+            let after = self.rng.between(200, most);
+            let approve = self.rng.chance(700);
+            self.at(after, Item::Person(Act::Answer { approve }));
+        }
+    }
+
+    pub(super) fn dialog_answered(&mut self, approve: bool) {
+        let Some(need) = self.agent.dialog.take() else {
+            return;
+        };
+        tr!(self, "person: answers the dialog ({approve})");
+        match need {
+            PersonNeed::FirstRun(_) => {
+                self.activity_changed();
+                self.go(1, AgentStep::Booted2);
+            }
+            PersonNeed::Permission(_) | PersonNeed::Question if approve => {
+                self.activity_changed();
+                self.run_tool();
+            }
+            PersonNeed::Permission(_) | PersonNeed::Question => self.interrupt(),
+        }
+    }
+
+    /// Escape: no hook at all (Codex has one); what was queued goes back to the composer.
+    pub(super) fn interrupt(&mut self) {
+        if !self.agent.busy() || matches!(self.agent.stage, Stage::Clear) {
+            return;
+        }
+        self.agent.epoch += 1;
+        self.agent.dialog = None;
+        self.agent.queued_clear = false;
+        let at = Some(Timestamp(self.now));
+        self.write(Fact::TurnEnded {
+            broken: Some(BreakReason::Interrupted),
+            at,
+        });
+        if self.agent.kind == AgentKind::Codex {
+            self.hook(Signal::TurnBroken(BreakReason::Interrupted));
+        }
+        if self.agent.kind == AgentKind::Generic {
+            self.input(500, Input::Output { active: false });
+        }
+        self.kill_mailboxes();
+        while let Some(pieces) = self.agent.queued.pop_front() {
+            self.agent.composer.extend(pieces);
+        }
+        self.become_idle(false);
+    }
+
+    // ── compaction and clear
+
+    pub(super) fn compact(&mut self) {
+        self.enter_stage(Stage::Compact);
+        let automatic = self.agent.compacting_in_turn;
+        self.hook(Signal::CompactionStarting { automatic });
+        let ms = self.rng.between(300, 5_000);
+        self.go(ms, AgentStep::CompactDone);
+    }
+
+    fn compact_done(&mut self) {
+        self.hook(Signal::ContextStarted {
+            source: ContextSource::Compact,
+            transcript: None,
+        });
+        self.hook(Signal::CompactionDone);
+        self.write(Fact::CompactBoundary);
+        if self.agent.compacting_in_turn {
+            self.agent.compacting_in_turn = false;
+            self.think();
+        } else {
+            self.become_idle(true);
+        }
+    }
+
+    pub(super) fn clear(&mut self) {
+        self.enter_stage(Stage::Clear);
+        if self.agent.kind == AgentKind::Claude {
+            self.hook(Signal::ContextEnded {
+                reason: EndReason::Clear,
+            });
+        }
+        self.go(30, AgentStep::Cleared);
+    }
+
+    fn cleared(&mut self) {
+        self.agent.flush();
+        let no = self.agent.conversations.len();
+        self.open_conversation(conversation_name(no));
+        self.agent.current = no;
+        self.agent.history += 1;
+        self.agent.carried.clear();
+        self.agent.stop_row = 0;
+        tr!(self, "agent: new conversation c{no}");
+        if self.agent.kind == AgentKind::Claude {
+            self.activity_changed();
+            self.hook_and_wait(Signal::ContextStarted {
+                source: ContextSource::Clear,
+                transcript: None,
+            });
+        } else {
+            self.agent.start_due = true;
+            self.become_idle(false);
+        }
+    }
+
+    // ── noise
+
+    /// A sub-agent's hooks, and those of an agent that inherited the environment.
+    fn noise(&mut self) {
+        self.foreign_hook(Signal::ToolsFinished, Origin::SubAgent, None);
+        self.foreign_hook(
+            Signal::Stopping {
+                again: false,
+                background_tasks: 0,
+            },
+            Origin::SubAgent,
+            None,
+        );
+        let other = Some(super::world::id(sm_core::ConversationId::new("nested")));
+        for signal in [
+            Signal::ContextStarted {
+                source: ContextSource::Startup,
+                transcript: None,
+            },
+            Signal::PromptAccepted {
+                text: "nested work".into(),
+                transcript: None,
+            },
+            Signal::ToolsFinished,
+            Signal::Stopping {
+                again: false,
+                background_tasks: 0,
+            },
+        ] {
+            self.foreign_hook(signal, Origin::Nested, other.clone());
+        }
+    }
+
+    pub(super) fn true_state_is(&self, activity: &Activity) -> bool {
+        self.agent.activity() == *activity
+    }
+}
