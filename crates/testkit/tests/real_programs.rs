@@ -96,15 +96,16 @@ fn place() -> (tempfile::TempDir, PathBuf, ScriptedModel) {
 }
 
 #[test]
-fn claude_runs_a_turn_and_one_that_is_interrupted() {
-    let test = "claude_runs_a_turn_and_one_that_is_interrupted";
+fn claude_runs_a_tool_and_a_turn_that_is_interrupted() {
+    let test = "claude_runs_a_tool_and_a_turn_that_is_interrupted";
     let Some(agent) = real::or_skip(test, real::claude()) else {
         return;
     };
-    let claude = Running::claude(&agent, "SAY: hi");
-    let first = claude.request_with("SAY: hi");
+    let claude = Running::claude(&agent, "RUN: echo from-$((40 + 2))");
+    let first = claude.request_with("RUN: echo from-$((40 + 2))");
     assert_eq!(first.route(), "/v1/messages");
-    claude.wait_for_screen("● hi");
+    claude.request_with("from-42");
+    claude.wait_for_screen("● RUN done");
 
     let idle = wait_until(DEADLINE, || {
         claude
