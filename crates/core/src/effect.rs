@@ -15,8 +15,8 @@ pub enum Effect {
     CloseTerminal,
     /// Ask every source. `ours`: does the composer hold exactly this text?
     Probe { probe: u64, ours: Option<String> },
-    /// Bracketed paste into the agent's own pane.
-    Paste { flight: u64, text: String },
+    /// Bracketed pastes into the agent's own pane, one after the other.
+    Paste { flight: u64, pastes: Vec<String> },
     /// Press a key, only if the screen is still the one that was looked at.
     Press {
         flight: u64,

@@ -19,7 +19,7 @@ pub use ids::{
     SessionName, Timestamp, TurnId, WaiterId,
 };
 pub use message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Sender, Way};
-pub use profile::{AgentKind, Profile, StopAnswer};
+pub use profile::{AgentKind, PasteFit, Profile, StopAnswer};
 pub use session::{
     Flight, MessageChange, NewSession, Outcome, Persist, Phase, Record, Session, State,
 };

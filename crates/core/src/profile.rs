@@ -27,7 +27,7 @@ impl AgentKind {
 }
 
 /// The ways into an agent and what proves them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct Profile {
     pub kind: AgentKind,
     /// Characters that fit into the answer to a hook inside a turn; None: no such way.
@@ -46,16 +46,50 @@ pub struct Profile {
     pub has_transcript: bool,
     /// A context start is reported by a hook before the first prompt.
     pub reports_start: bool,
-    /// First characters that a pasted text must not have, unless it is meant as a command.
-    pub command_prefixes: &'static [char],
+    /// What would become of a text that is pasted and submitted. Pure.
+    pub paste_fit: fn(&str) -> PasteFit,
     /// Escape ends the turn.
     pub escape_interrupts: bool,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub struct StopAnswer {
     /// Characters that fit.
     pub limit: usize,
     /// Answers in a row that still make a request.
     pub in_a_row: u32,
+    /// Whether this text arrives as it is by this way. Pure.
+    pub exact: fn(&str) -> bool,
+}
+
+/// What would become of a text that is pasted and submitted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PasteFit {
+    /// It arrives byte for byte, if these are pasted one after the other (nearly always just the
+    /// text).
+    Exact { pastes: Vec<String> },
+    /// It arrives with white space changed: `arrives` is what the model will get.
+    Changed {
+        pastes: Vec<String>,
+        arrives: String,
+    },
+    /// It would be taken for a command of the agent: another way has to be used.
+    Command,
+    /// Nothing would be submitted.
+    Empty,
+}
+
+impl PasteFit {
+    /// For a program that takes everything as it is, but for texts that begin with one of these.
+    pub fn unless_command(text: &str, prefixes: &[char]) -> Self {
+        if text.trim().is_empty() {
+            Self::Empty
+        } else if text.starts_with(prefixes) {
+            Self::Command
+        } else {
+            Self::Exact {
+                pastes: vec![text.to_string()],
+            }
+        }
+    }
 }

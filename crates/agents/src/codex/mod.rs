@@ -23,6 +23,7 @@ pub const PROFILE: Profile = Profile {
     stop_answer: Some(StopAnswer {
         limit: STOP_LIMIT,
         in_a_row: 12,
+        exact: arrives_by_stop,
     }),
     mailbox: false,
     names_conversation: false,
@@ -32,6 +33,11 @@ pub const PROFILE: Profile = Profile {
     // Codex tells its conversation with the first prompt, not at its start.
     reports_start: false,
     // A slash survives if pasted as `paste::fit` says.
-    command_prefixes: &['!'],
+    paste_fit: paste::fit,
     escape_interrupts: true,
 };
+
+/// The answer to Stop arrives inside markup: these characters escaped, the ends trimmed.
+fn arrives_by_stop(text: &str) -> bool {
+    !text.contains(['<', '>', '&']) && text.trim() == text
+}

@@ -19,7 +19,7 @@ pub const PROFILE: Profile = Profile {
     has_transcript: false,
     reports_start: false,
     // Nobody knows what would be a command to it.
-    command_prefixes: &[],
+    paste_fit: fit,
     escape_interrupts: false,
 };
 

@@ -5,6 +5,7 @@ use super::{Flight, Phase, Session, State};
 use crate::effect::{Answer, Effect, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Hold, Message, Mode, Way};
+use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence};
 use crate::words;
 
@@ -66,10 +67,7 @@ impl Session {
     }
 
     pub(super) fn looks_like_command(&self, text: &str) -> bool {
-        text.trim_start()
-            .chars()
-            .next()
-            .is_some_and(|c| self.profile.command_prefixes.contains(&c))
+        (self.profile.paste_fit)(text) == PasteFit::Command
     }
 
     /// The agent was looked at for a delivery; nothing was touched yet.
@@ -132,8 +130,7 @@ impl Session {
             self.paste(flight.no, now);
             return;
         }
-        let text = words::spoken(&message);
-        let as_command = !message.meta.raw && self.looks_like_command(&text);
+        let fit = self.flight_fit().unwrap_or(PasteFit::Empty);
         let composer = evidence
             .screen
             .as_ref()
@@ -143,10 +140,19 @@ impl Session {
             return;
         }
         match composer {
-            Some(Composer::Empty) if as_command => {
-                self.mail_or_hold(&message, Hold::LooksLikeCommand, now)
-            }
-            Some(Composer::Empty) => self.paste(flight.no, now),
+            Some(Composer::Empty) => match fit {
+                PasteFit::Command => self.mail_or_hold(&message, Hold::LooksLikeCommand, now),
+                // the composer would change it: the mailbox does not
+                PasteFit::Changed { arrives, .. }
+                    if !self.waiters.is_empty()
+                        && !words::same(&arrives, &words::spoken(&message)) =>
+                {
+                    self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
+                }
+                PasteFit::Exact { .. } | PasteFit::Changed { .. } | PasteFit::Empty => {
+                    self.paste(flight.no, now);
+                }
+            },
             // pasted before, and never taken: it only lacks its Enter
             Some(Composer::Ours) => {
                 if let Some(flight) = self.rec.flight.as_mut() {
@@ -164,7 +170,7 @@ impl Session {
     }
 
     fn paste(&mut self, no: u64, now: Timestamp) {
-        let Some(text) = self.flight_text() else {
+        let Some(pastes) = self.flight_pastes() else {
             return;
         };
         if let Some(flight) = self.rec.flight.as_mut() {
@@ -173,7 +179,7 @@ impl Session {
         }
         self.flight_at = Some(now.plus(2_000));
         self.journal();
-        self.effect(Effect::Paste { flight: no, text });
+        self.effect(Effect::Paste { flight: no, pastes });
     }
 
     /// The mailbox leaves the composer alone; without it the message waits.
@@ -212,7 +218,12 @@ impl Session {
             return Answered::No;
         }
         let limit = self.profile.hook_answer_limit.unwrap_or(0);
-        let ids = self.fitting(Way::HookAnswer, limit, |m| m.meta.mode != Mode::Sequential);
+        let wanted = |m: &Message| m.meta.mode != Mode::Sequential;
+        let ids = self.fitting(
+            Way::HookAnswer,
+            |text| text.chars().count() <= limit,
+            wanted,
+        );
         if ids.is_empty() {
             return Answered::No;
         }
@@ -246,7 +257,8 @@ impl Session {
         if self.rec.stop_answers >= stop.in_a_row || !self.may_answer() {
             return Answered::No;
         }
-        let ids = self.fitting(Way::StopAnswer, stop.limit, |_| true);
+        let fits = |text: &str| text.chars().count() <= stop.limit && (stop.exact)(text);
+        let ids = self.fitting(Way::StopAnswer, fits, |_| true);
         if ids.is_empty() {
             return Answered::No;
         }
@@ -274,7 +286,12 @@ impl Session {
 
     /// The first messages that fit together, in order. A raw one has to be typed: it and what
     /// follows it wait.
-    fn fitting(&self, way: Way, limit: usize, wanted: impl Fn(&Message) -> bool) -> Vec<MessageId> {
+    fn fitting(
+        &self,
+        way: Way,
+        fits: impl Fn(&str) -> bool,
+        wanted: impl Fn(&Message) -> bool,
+    ) -> Vec<MessageId> {
         let mut ids: Vec<MessageId> = Vec::new();
         for message in self.queue.iter().filter(|m| m.meta.state.is_pending()) {
             if !wanted(message) {
@@ -284,7 +301,7 @@ impl Session {
                 break;
             }
             ids.push(message.meta.id.clone());
-            if self.compose(&ids, way).chars().count() > limit {
+            if !fits(&self.compose(&ids, way)) {
                 ids.pop();
                 break;
             }

@@ -8,6 +8,7 @@ use crate::effect::{Effect, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Hold, MessageState, Proof, Way};
+use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
 use crate::{WaiterId, words};
 
@@ -29,6 +30,38 @@ impl Session {
     pub(super) fn flight_text(&self) -> Option<String> {
         let flight = self.rec.flight.as_ref()?;
         Some(self.compose(&flight.messages, flight.way))
+    }
+
+    /// What becomes of the flight's text when it is pasted; a raw one is typed as it is.
+    pub(super) fn flight_fit(&self) -> Option<PasteFit> {
+        let flight = self.rec.flight.as_ref()?;
+        let text = self.compose(&flight.messages, flight.way);
+        let raw = self
+            .queue
+            .iter()
+            .any(|m| m.meta.raw && flight.messages.contains(&m.meta.id));
+        Some(if raw {
+            PasteFit::Exact { pastes: vec![text] }
+        } else {
+            (self.profile.paste_fit)(&text)
+        })
+    }
+
+    pub(super) fn flight_pastes(&self) -> Option<Vec<String>> {
+        match self.flight_fit()? {
+            PasteFit::Exact { pastes } | PasteFit::Changed { pastes, .. } => Some(pastes),
+            PasteFit::Command | PasteFit::Empty => self.flight_text().map(|text| vec![text]),
+        }
+    }
+
+    /// What the composer holds while the flight's text stands in it.
+    pub(super) fn composer_text(&self) -> Option<String> {
+        match self.rec.flight.as_ref()?.way {
+            Way::Paste => self.flight_pastes().map(|pastes| pastes.concat()),
+            Way::HookAnswer | Way::StopAnswer | Way::Mailbox | Way::LaunchArgument => {
+                self.flight_text()
+            }
+        }
     }
 
     pub(super) fn compose(&self, ids: &[MessageId], way: Way) -> String {
@@ -243,7 +276,13 @@ impl Session {
             return;
         }
         let way = flight.way;
-        let ours = self.compose(&flight.messages, way);
+        let ours = match (way, self.flight_fit()) {
+            (Way::Paste, Some(PasteFit::Changed { arrives, .. })) => arrives,
+            (
+                Way::Paste | Way::HookAnswer | Way::StopAnswer | Way::Mailbox | Way::LaunchArgument,
+                _,
+            ) => self.compose(&flight.messages, way),
+        };
         if words::same(text, &ours) || words::holds(text, &ours) {
             self.proven(way, proof, now);
         }

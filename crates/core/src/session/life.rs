@@ -72,7 +72,7 @@ impl Session {
         if self.probe.is_some() {
             return;
         }
-        let ours = self.flight_text();
+        let ours = self.composer_text();
         let no = self.next_probe;
         self.next_probe += 1;
         self.probe = Some(super::PendingProbe { no, asked_at: now });

@@ -5,7 +5,7 @@ use crate::effect::{Answer, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{EventId, Process, RequestId};
 use crate::message::{Hold, Mode, NewMessage, Proof, Sender, Way};
-use crate::profile::{AgentKind, StopAnswer};
+use crate::profile::{AgentKind, PasteFit, StopAnswer};
 use crate::signal::*;
 
 const CLAUDE: Profile = Profile {
@@ -14,6 +14,7 @@ const CLAUDE: Profile = Profile {
     stop_answer: Some(StopAnswer {
         limit: 60_000,
         in_a_row: 6,
+        exact: |_| true,
     }),
     mailbox: true,
     names_conversation: true,
@@ -21,7 +22,7 @@ const CLAUDE: Profile = Profile {
     reads_screen: true,
     has_transcript: true,
     reports_start: true,
-    command_prefixes: &['/', '!', '#'],
+    paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
 };
 
