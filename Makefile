@@ -1,0 +1,60 @@
+# Two commands do everything: `make demo` and `make test`. `make help` lists the rest.
+PREFIX ?= $(HOME)/.local
+CARGO ?= cargo
+SCHEDULES ?= 1000000
+BIN = target/release
+
+.PHONY: help demo test check build release install uninstall agents bench soak fuzz docs
+
+help:
+	@echo "make demo       build and show the main job: no account, no key, under a minute"
+	@echo "make test       all checks: format, lints, unit, simulation, real tmux, real agents"
+	@echo "make install    sm, sm-hook, completions and man pages into PREFIX ($(PREFIX))"
+	@echo "make uninstall  remove them again"
+	@echo "make bench      speed, side by side with what there was before"
+	@echo "make soak       the simulation for as long as asked: SCHEDULES=$(SCHEDULES)"
+	@echo "make fuzz       every parser of foreign input, 10 s each"
+	@echo "make agents     install the pinned real agent programs for the tests into .agents/"
+
+demo: release
+	@tools/needs.sh tmux
+	@$(BIN)/demo
+
+test: check agents
+	@tools/test.sh
+
+check:
+	@tools/needs.sh cc tmux
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+
+build:
+	$(CARGO) build --workspace --quiet
+
+release:
+	@tools/needs.sh cc
+	$(CARGO) build --release --quiet -p sm-cli -p sm-hook -p sm-testkit
+
+agents:
+	@tools/install-agents.sh || echo "the real agent programs could not be installed; their tests will say that they are skipped"
+
+install:
+	@tools/needs.sh cc
+	$(CARGO) build --release --quiet -p sm-cli -p sm-hook
+	@PREFIX="$(PREFIX)" tools/install.sh install
+
+uninstall:
+	@PREFIX="$(PREFIX)" tools/install.sh uninstall
+
+bench: release
+	@tools/needs.sh tmux jq curl
+	@tools/bench.sh
+
+soak:
+	SM_SIM_SCHEDULES=$(SCHEDULES) $(CARGO) test --release -p sm-testkit --test simulation -- --nocapture --ignored soak
+
+fuzz:
+	@tools/fuzz.sh
+
+docs:
+	UPDATE_DOCS=1 $(CARGO) test --quiet -p sm-daemon -p sm-cli docs
