@@ -201,13 +201,18 @@ impl Agent {
     pub fn mark(&self, now: i64) -> ScreenMark {
         let typed: usize = self.composer.iter().map(|(_, t)| t.chars().count()).sum();
         let spinner = if self.activity() == Activity::Busy {
-            if (now / 900) % 2 == 0 { "⠂ work" } else { "⠐ work" }
+            if (now / 900) % 2 == 0 {
+                "⠂ work"
+            } else {
+                "⠐ work"
+            }
         } else {
             "✳ work"
         };
         ScreenMark {
             cursor_x: u32::try_from(2 + typed % 75).unwrap_or(2),
-            cursor_y: u32::try_from(typed / 75).unwrap_or(0) + if self.dialog.is_some() { 30 } else { 10 },
+            cursor_y: u32::try_from(typed / 75).unwrap_or(0)
+                + if self.dialog.is_some() { 30 } else { 10 },
             title: spinner.to_string(),
             history: self.history,
             alternate: self.kind == AgentKind::Codex,

@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 use sm_core::AgentKind;
-use sm_core::profile::{Profile, StopAnswer};
+use sm_core::profile::{PasteFit, Profile, StopAnswer};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -156,6 +156,7 @@ impl Options {
                 stop_answer: Some(StopAnswer {
                     limit: 60_000,
                     in_a_row: 8,
+                    exact: |_| true,
                 }),
                 mailbox: true,
                 names_conversation: true,
@@ -163,7 +164,7 @@ impl Options {
                 reads_screen: true,
                 has_transcript: true,
                 reports_start: true,
-                command_prefixes: &['/', '!', '#'],
+                paste_fit: |text| sm_core::PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
             },
             AgentKind::Codex => Profile {
@@ -172,6 +173,7 @@ impl Options {
                 stop_answer: Some(StopAnswer {
                     limit: 60_000,
                     in_a_row: 12,
+                    exact: |_| true,
                 }),
                 mailbox: false,
                 names_conversation: false,
@@ -179,7 +181,7 @@ impl Options {
                 reads_screen: true,
                 has_transcript: true,
                 reports_start: false,
-                command_prefixes: &['/', '!'],
+                paste_fit: |text| sm_core::PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
             },
             AgentKind::Generic => Profile {
@@ -192,7 +194,7 @@ impl Options {
                 reads_screen: false,
                 has_transcript: false,
                 reports_start: false,
-                command_prefixes: &[],
+                paste_fit: |text| sm_core::PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
             },
         }

@@ -29,7 +29,12 @@ impl World {
 
     pub(super) fn activity_changed(&mut self) {
         self.agent.status_at = self.now;
-        tr!(self, "agent: {:?}, {:?}", self.agent.stage, self.agent.activity());
+        tr!(
+            self,
+            "agent: {:?}, {:?}",
+            self.agent.stage,
+            self.agent.activity()
+        );
         for input in [Input::Title, Input::Status] {
             if !self.fault(self.options.faults.notice_lost) {
                 let after = self.delay(5, 60, 1_000);
@@ -51,7 +56,11 @@ impl World {
             came,
             at,
         });
-        tr!(self, "conversation {} += {text:?} ({came:?})", self.agent.current);
+        tr!(
+            self,
+            "conversation {} += {text:?} ({came:?})",
+            self.agent.current
+        );
         self.check_said(text);
     }
 
@@ -76,12 +85,10 @@ impl World {
             self.fail("launched while it runs".into());
             return;
         }
-        let known = plan.resume.as_ref().and_then(|id| {
-            self.agent
-                .conversations
-                .iter()
-                .position(|c| &c.id == id)
-        });
+        let known = plan
+            .resume
+            .as_ref()
+            .and_then(|id| self.agent.conversations.iter().position(|c| &c.id == id));
         let no = self.agent.conversations.len();
         self.agent.current = match known {
             Some(at) => at,
@@ -110,7 +117,12 @@ impl World {
         agent.start_due = agent.kind == AgentKind::Codex;
         agent.stage = Stage::Booting;
         tr!(self, "agent: launch {} {:?}", plan.launch, plan.prompt);
-        self.input(3, Input::Started { launch: plan.launch });
+        self.input(
+            3,
+            Input::Started {
+                launch: plan.launch,
+            },
+        );
         let boot = self.delay(300, 1_500, 6_000);
         self.go(boot, AgentStep::Booted);
     }
@@ -656,9 +668,5 @@ impl World {
         ] {
             self.foreign_hook(signal, Origin::Nested, other.clone());
         }
-    }
-
-    pub(super) fn true_state_is(&self, activity: &Activity) -> bool {
-        self.agent.activity() == *activity
     }
 }

@@ -24,24 +24,49 @@ const MOST_STEPS: u64 = 40_000;
 #[derive(Debug, Clone)]
 pub enum Item {
     /// The agent goes on, unless something else happened to it.
-    Agent { epoch: u64, what: AgentStep },
+    Agent {
+        epoch: u64,
+        what: AgentStep,
+    },
     /// A paste reaches the composer.
-    Render { launch: u32, text: String },
+    Render {
+        launch: u32,
+        text: String,
+    },
     /// The agent's record reaches the disk.
     Flush,
-    HookArrives { hook: usize },
-    HookGivesUp { hook: usize },
-    WaiterConnects { waiter: usize },
-    WaiterOffered { waiter: usize },
-    WaiterWrites { waiter: usize, text: String },
+    HookArrives {
+        hook: usize,
+    },
+    HookGivesUp {
+        hook: usize,
+    },
+    WaiterConnects {
+        waiter: usize,
+    },
+    WaiterOffered {
+        waiter: usize,
+    },
+    WaiterWrites {
+        waiter: usize,
+        text: String,
+    },
     /// Comes to the daemon if it is still the same one.
-    Input { incarnation: u64, input: Input },
-    Execute { incarnation: u64, effect: Effect },
+    Input {
+        incarnation: u64,
+        input: Input,
+    },
+    Execute {
+        incarnation: u64,
+        effect: Effect,
+    },
     Tick,
     Restart,
     Person(Act),
     /// A client sends (again).
-    Client { message: usize },
+    Client {
+        message: usize,
+    },
     FaultsStop,
 }
 
@@ -66,7 +91,9 @@ pub enum Act {
     Type(String),
     Submit,
     Erase,
-    Answer { approve: bool },
+    Answer {
+        approve: bool,
+    },
     Escape,
     Clear,
     Compact,
@@ -367,7 +394,9 @@ impl World {
     }
     /// How often the message is in the agent's conversations.
     pub fn arrived(&self, message: usize) -> u32 {
-        self.sent.get(message).map_or(0, |sent| sent.in_conversation)
+        self.sent
+            .get(message)
+            .map_or(0, |sent| sent.in_conversation)
     }
 }
 
@@ -376,7 +405,10 @@ pub(super) fn conversation_name(no: usize) -> ConversationId {
 }
 
 /// Ids made here are always valid.
-#[expect(clippy::expect_used, reason = "a wrong id of the simulation is a bug of the simulation")]
+#[expect(
+    clippy::expect_used,
+    reason = "a wrong id of the simulation is a bug of the simulation"
+)]
 pub(super) fn id<T>(made: Result<T, sm_core::IdError>) -> T {
     made.expect("a valid id")
 }

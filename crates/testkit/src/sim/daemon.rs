@@ -1,0 +1,647 @@
+//! The simulated daemon: one session, a journal, effects carried out after it, and crashes at every
+//! point between. What was in memory is gone afterwards; what was journaled is not.
+
+use super::options::Mutation;
+use super::world::{Item, World, tr};
+use sm_core::ids::{Process, SessionId, Timestamp};
+use sm_core::message::{Message, NewMessage};
+use sm_core::signal::{Evidence, Origin};
+use sm_core::{Answer, Effect, Event, MessageChange, Outcome, Persist, Record, Session};
+use std::collections::{BTreeMap, VecDeque};
+
+/// What reaches the daemon.
+#[derive(Debug, Clone)]
+pub enum Input {
+    Event(Event),
+    Hook {
+        hook: usize,
+        by_spool: bool,
+    },
+    Launch {
+        fresh: bool,
+    },
+    /// The transcript has grown, the status file or the title changed.
+    Transcript,
+    Status,
+    Title,
+    Output {
+        active: bool,
+    },
+    Started {
+        launch: u32,
+    },
+    Exited {
+        launch: u32,
+        code: Option<i32>,
+        signal: Option<i32>,
+    },
+    TerminalGone,
+    /// The second half of a probe: status and screen.
+    Look {
+        probe: u64,
+        ours: Option<String>,
+        transcript_read: bool,
+    },
+    Probed {
+        probe: u64,
+        evidence: Evidence,
+    },
+}
+
+pub struct Daemon {
+    pub session: Session,
+    pub up: bool,
+    pub incarnation: u64,
+    pub journal: Journal,
+    tick_at: Option<i64>,
+    ticks_now: u32,
+    /// How far each conversation's record was read.
+    cursors: BTreeMap<usize, usize>,
+    /// Reports of the launcher while nobody listened.
+    pub launch_spool: Vec<Input>,
+    waiters: u64,
+}
+
+/// What survives.
+pub struct Journal {
+    pub record: Record,
+    pub messages: Vec<Message>,
+    outbox: Vec<(SessionId, NewMessage)>,
+}
+
+impl Daemon {
+    pub fn new(session: Session) -> Self {
+        let journal = Journal {
+            record: session.record().clone(),
+            messages: Vec::new(),
+            outbox: Vec::new(),
+        };
+        Self {
+            session,
+            up: true,
+            incarnation: 1,
+            journal,
+            tick_at: None,
+            ticks_now: 0,
+            cursors: BTreeMap::new(),
+            launch_spool: Vec::new(),
+            waiters: 0,
+        }
+    }
+    pub fn is(&self, incarnation: u64) -> bool {
+        self.up && self.incarnation == incarnation
+    }
+    pub fn next_waiter(&mut self) -> u64 {
+        self.waiters += 1;
+        self.waiters
+    }
+}
+
+impl World {
+    /// Something for the present daemon, after a while.
+    pub(super) fn input(&mut self, after: i64, input: Input) {
+        let incarnation = self.daemon.incarnation;
+        self.at(after, Item::Input { incarnation, input });
+    }
+
+    /// True: it was taken, journaled, and whoever sent it has its answer.
+    pub(super) fn take(&mut self, input: Input) -> bool {
+        if !self.daemon.up || self.failed.is_some() {
+            return false;
+        }
+        match input {
+            Input::Event(event) => self.step_session(event),
+            Input::Hook { hook, by_spool } => self.take_hook(hook, by_spool),
+            Input::Launch { fresh } => {
+                let taken = self.step_session(Event::LaunchAsked { fresh });
+                if !taken {
+                    // whoever asked asks again
+                    self.at(700, Item::Person(super::world::Act::Restore));
+                }
+                taken
+            }
+            Input::Transcript => {
+                self.read_transcript();
+                true
+            }
+            Input::Status => match self.agent.status() {
+                Some(status) => self.step_session(Event::Status(status)),
+                None => true,
+            },
+            Input::Title => self.step_session(Event::Title(self.agent.title())),
+            Input::Output { active } => self.step_session(Event::Output { active }),
+            Input::Started { launch } => {
+                let process = Process {
+                    pid: 100 + launch,
+                    start: u64::from(launch),
+                };
+                self.step_session(Event::Started { launch, process })
+            }
+            Input::Exited {
+                launch,
+                code,
+                signal,
+            } => {
+                self.read_transcript();
+                self.step_session(Event::Exited {
+                    launch,
+                    code,
+                    signal,
+                })
+            }
+            Input::TerminalGone => {
+                self.read_transcript();
+                self.step_session(Event::TerminalGone)
+            }
+            Input::Look {
+                probe,
+                ours,
+                transcript_read,
+            } => {
+                let mut evidence = self
+                    .agent
+                    .evidence(ours.as_deref(), self.now, transcript_read);
+                self.mutate(&mut evidence);
+                let after = self.delay(0, 3, 1_500);
+                self.input(after, Input::Probed { probe, evidence });
+                true
+            }
+            Input::Probed { probe, evidence } => {
+                self.step_session(Event::Probed { probe, evidence })
+            }
+        }
+    }
+
+    fn mutate(&mut self, evidence: &mut Evidence) {
+        if self.options.mutation == Mutation::DraftIsOurs {
+            if let Some(screen) = evidence.screen.as_mut() {
+                if screen.composer == sm_core::signal::Composer::Draft {
+                    screen.composer = sm_core::signal::Composer::Ours;
+                }
+            }
+        }
+    }
+
+    fn take_hook(&mut self, hook: usize, by_spool: bool) -> bool {
+        let call = self.call_of(hook, by_spool);
+        if call.conversation != self.daemon.session.record().conversation {
+            self.read_transcript(); // what the old context proved comes before the new one
+            if !self.daemon.up {
+                return false;
+            }
+        }
+        let foreign = matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested);
+        let late = self.is_late(hook);
+        let before = (foreign || late).then(|| Standing::of(&self.daemon.session));
+        let taken = self.step_session(Event::Hook(call));
+        if let (Some(before), true) = (before, self.daemon.up) {
+            let after = Standing::of(&self.daemon.session);
+            if before != after {
+                let whose = if foreign { "foreign" } else { "late" };
+                self.fail(format!(
+                    "a {whose} hook ({:?}) changed the session: {before:?} -> {after:?}",
+                    self.hooks[hook].signal
+                ));
+            }
+        }
+        taken
+    }
+
+    /// Of a conversation that was left before the one the session is in.
+    fn is_late(&self, hook: usize) -> bool {
+        let place = |id: Option<&sm_core::ConversationId>| {
+            let id = id?;
+            self.agent.conversations.iter().position(|c| &c.id == id)
+        };
+        let theirs = place(self.hooks[hook].conversation.as_ref());
+        let ours = place(self.daemon.session.record().conversation.as_ref());
+        matches!((theirs, ours), (Some(theirs), Some(ours)) if theirs < ours)
+    }
+
+    /// Reads the record of the session's conversation to its end.
+    pub(super) fn read_transcript(&mut self) -> bool {
+        let conversation = self.daemon.session.record().conversation.clone();
+        let Some(at) = self
+            .agent
+            .conversations
+            .iter()
+            .position(|c| Some(&c.id) == conversation.as_ref())
+        else {
+            return false;
+        };
+        if self.options.mutation == Mutation::TranscriptUnread {
+            return true;
+        }
+        let from = self.daemon.cursors.get(&at).copied().unwrap_or(0);
+        let found = &self.agent.conversations[at];
+        let facts = found.record[from.min(found.flushed)..found.flushed].to_vec();
+        self.daemon.cursors.insert(at, found.flushed);
+        if !facts.is_empty() {
+            tr!(self, "{} facts of c{at}", facts.len());
+            self.step_session(Event::Facts(facts));
+        }
+        self.daemon.up
+    }
+
+    pub(super) fn step_session(&mut self, event: Event) -> bool {
+        if self.crash_point("before the journal") {
+            return false;
+        }
+        self.stats.events += 1;
+        let word = event.word();
+        tr!(self, "→ {}", describe(&event));
+        let outcome = self.daemon.session.step(event, Timestamp(self.now));
+        if self.options.trace {
+            self.trace_outcome(&outcome);
+        }
+        if self.options.mutation == Mutation::JournalAfterEffects {
+            for effect in outcome.effects.clone() {
+                self.execute(effect);
+            }
+            if self.crash_point("after the effects") {
+                return false;
+            }
+            self.write_journal(&outcome);
+            self.check_step(&outcome);
+            self.arm_tick();
+            return true;
+        }
+        self.write_journal(&outcome);
+        self.check_step(&outcome);
+        if self.crash_point("after the journal") {
+            return false;
+        }
+        let incarnation = self.daemon.incarnation;
+        for effect in outcome.effects {
+            if matches!(effect, Effect::Record(_) | Effect::Notify(_)) {
+                continue;
+            }
+            let after = match effect {
+                Effect::Answer { .. } => self.delay(0, 2, 120),
+                _ => self.delay(0, 4, 400),
+            };
+            self.at(
+                after,
+                Item::Execute {
+                    incarnation,
+                    effect,
+                },
+            );
+        }
+        self.arm_tick();
+        let _ = word;
+        true
+    }
+
+    fn write_journal(&mut self, outcome: &Outcome) {
+        match outcome.persist {
+            Persist::Nothing | Persist::Later => {
+                if !outcome.messages.is_empty() {
+                    self.fail("messages changed in a step that is not journaled".into());
+                }
+                return;
+            }
+            Persist::Now => {}
+        }
+        let daemon = &mut self.daemon;
+        daemon.journal.record.clone_from(daemon.session.record());
+        for change in &outcome.messages {
+            match change {
+                MessageChange::New(message) => daemon.journal.messages.push(message.clone()),
+                MessageChange::Changed(id) => {
+                    let known = daemon.session.message(id).map(|m| m.meta.clone());
+                    let row = daemon
+                        .journal
+                        .messages
+                        .iter_mut()
+                        .find(|m| &m.meta.id == id);
+                    if let (Some(meta), Some(row)) = (known, row) {
+                        row.meta = meta;
+                    }
+                }
+            }
+        }
+        for effect in &outcome.effects {
+            if let Effect::Tell { to, message } = effect {
+                daemon.journal.outbox.push((to.clone(), message.clone()));
+            }
+        }
+    }
+
+    fn arm_tick(&mut self) {
+        let next = self
+            .daemon
+            .session
+            .next_deadline()
+            .map(|at| at.0.max(self.now));
+        if next != self.daemon.tick_at {
+            self.daemon.tick_at = next;
+            if let Some(at) = next {
+                self.at(at - self.now, Item::Tick);
+            }
+        }
+    }
+
+    pub(super) fn tick(&mut self) {
+        if !self.daemon.up || self.daemon.tick_at != Some(self.now) {
+            return;
+        }
+        self.daemon.tick_at = None;
+        let due = self.daemon.session.next_deadline();
+        if due.is_none_or(|at| at.0 > self.now) {
+            self.arm_tick();
+            return;
+        }
+        self.step_session(Event::Tick);
+        let again = self.daemon.session.next_deadline();
+        if self.daemon.up && again.is_some_and(|at| at.0 <= self.now) {
+            self.daemon.ticks_now += 1;
+            if self.daemon.ticks_now > 5 {
+                self.fail(format!("a deadline that does not move: {again:?}"));
+            }
+        } else {
+            self.daemon.ticks_now = 0;
+        }
+    }
+
+    // ── effects
+
+    pub(super) fn execute(&mut self, effect: Effect) {
+        if self.crash_point("before an effect") {
+            return;
+        }
+        match effect {
+            Effect::Launch(plan) => self.launch_agent(&plan),
+            Effect::Terminate => self.die(Some(143), None),
+            Effect::CloseTerminal => self.terminal_alive = self.agent.alive(),
+            Effect::Probe { probe, ours } => {
+                self.stats.probes += 1;
+                let transcript_read = self.read_transcript();
+                if self.fault(self.options.faults.probe_lost) {
+                    tr!(self, "fault: probe {probe} lost");
+                } else {
+                    let after = self.delay(1, 8, 1_000);
+                    self.input(
+                        after,
+                        Input::Look {
+                            probe,
+                            ours,
+                            transcript_read,
+                        },
+                    );
+                }
+            }
+            Effect::Paste { flight, pastes } => {
+                let text = pastes.concat();
+                tr!(self, "paste {text:?}");
+                let ok = self.paste(text);
+                self.result(Event::Pasted { flight, ok });
+            }
+            Effect::Press { flight, key, guard } => {
+                let outcome = self.press(key, guard.as_ref());
+                tr!(self, "press {key:?}: {outcome:?}");
+                self.result(Event::Pressed { flight, outcome });
+            }
+            Effect::Answer { request, answer } => self.answer(request.0, answer),
+            Effect::Mail {
+                flight,
+                waiter,
+                text,
+            } => {
+                self.stats.mails += 1;
+                match self.mailbox_of(waiter) {
+                    Some(at) => {
+                        tr!(self, "mail {text:?}");
+                        self.mailboxes[at].offer = Some((flight, text));
+                        let after = self.delay(1, 10, 500);
+                        self.at(after, Item::WaiterOffered { waiter: at });
+                    }
+                    None => self.input(
+                        1,
+                        Input::Event(Event::Mailed {
+                            flight,
+                            waiter,
+                            taken: false,
+                        }),
+                    ),
+                }
+            }
+            Effect::Dismiss { waiter } => {
+                if let Some(at) = self.mailbox_of(waiter) {
+                    self.mailboxes[at].alive = false;
+                    if let Some((flight, _)) = self.mailboxes[at].offer.take() {
+                        let taken = false;
+                        self.input(
+                            1,
+                            Input::Event(Event::Mailed {
+                                flight,
+                                waiter,
+                                taken,
+                            }),
+                        );
+                    }
+                }
+            }
+            Effect::Tell { to, message } => {
+                self.check_told(&to, &message);
+                self.daemon
+                    .journal
+                    .outbox
+                    .retain(|(_, told)| told.id != message.id);
+            }
+            Effect::Spill { .. } | Effect::Notify(_) | Effect::Record(_) => {}
+        }
+        self.crash_point("after an effect");
+    }
+
+    fn result(&mut self, event: Event) {
+        if self.fault(self.options.faults.result_lost) {
+            tr!(self, "fault: result lost");
+            return;
+        }
+        let after = self.delay(0, 3, 300);
+        self.input(after, Input::Event(event));
+    }
+
+    fn answer(&mut self, request: u64, answer: Answer) {
+        let Ok(hook) = usize::try_from(request) else {
+            return;
+        };
+        let Some(run) = self.hooks.get(hook) else {
+            return; // a waiter's request
+        };
+        if answer != Answer::Nothing {
+            self.stats.answers += 1;
+            if run.origin != Origin::Own {
+                self.fail(format!("a foreign hook was answered with {answer:?}"));
+                return;
+            }
+            if self.fault(self.options.faults.answer_lost) {
+                tr!(self, "fault: the answer to hook {hook} is lost");
+                return; // it gives up by itself
+            }
+        }
+        self.hook_finishes(hook, answer);
+    }
+
+    // ── crashes
+
+    pub(super) fn crash_point(&mut self, place: &str) -> bool {
+        if !self.daemon.up {
+            return true;
+        }
+        if !self.fault(self.options.faults.crash) {
+            return false;
+        }
+        tr!(self, "CRASH {place}");
+        self.crash();
+        true
+    }
+
+    /// kill -9 of the daemon.
+    pub fn crash(&mut self) {
+        if !self.daemon.up {
+            return;
+        }
+        self.stats.crashes += 1;
+        self.daemon.up = false;
+        self.daemon.tick_at = None;
+        self.drop_connections();
+        let after = self.rng.between(20, 2_500);
+        self.at(after, Item::Restart);
+    }
+
+    pub(super) fn restart(&mut self) {
+        let profile = self.options.profile();
+        let journal = &self.daemon.journal;
+        let (done, open): (Vec<Message>, Vec<Message>) = journal
+            .messages
+            .iter()
+            .cloned()
+            .partition(|m| m.meta.state.is_final());
+        let finals: VecDeque<Message> = done.into();
+        let record = journal.record.clone();
+        self.daemon.session = Session::restore(record, profile, "/data/s1".into(), open, finals);
+        self.daemon.up = true;
+        self.daemon.incarnation += 1;
+        if self.rng.chance(500) {
+            self.daemon.cursors.clear(); // read again from the beginning
+        }
+        tr!(self, "RESTART");
+        let terminal_alive = self.terminal_alive;
+        if !self.step_session(Event::Recovered { terminal_alive }) {
+            return;
+        }
+        for (to, message) in self.daemon.journal.outbox.clone() {
+            self.check_told(&to, &message);
+        }
+        self.daemon.journal.outbox.clear();
+        for input in std::mem::take(&mut self.daemon.launch_spool) {
+            self.input(1, input);
+        }
+        self.input(5, Input::Title);
+        let spooled = std::mem::take(&mut self.spool);
+        for (at, hook) in spooled.iter().enumerate() {
+            if !self.daemon.up {
+                // it died while reading: the rest is still there
+                self.spool = spooled[at..].to_vec();
+                return;
+            }
+            self.take(Input::Hook {
+                hook: *hook,
+                by_spool: true,
+            });
+        }
+    }
+
+    pub(super) fn client_sends(&mut self, message: usize) {
+        let new = self.sent[message].new.clone();
+        if !self.daemon.up {
+            self.at(400, Item::Client { message });
+            return;
+        }
+        if self.take(Input::Event(Event::Send(new))) {
+            let first = !self.sent[message].accepted;
+            self.sent[message].accepted = true;
+            if first && self.fault(100) {
+                self.at(900, Item::Client { message }); // its answer got lost: it repeats
+            }
+        } else {
+            self.at(600, Item::Client { message });
+        }
+    }
+
+    fn trace_outcome(&mut self, outcome: &Outcome) {
+        for effect in &outcome.effects {
+            let line = match effect {
+                Effect::Record(entry) => format!("    · {}: {}", entry.kind.as_str(), entry.text),
+                Effect::Notify(notice) => format!("    · notice: {}", notice.text),
+                Effect::Paste { .. }
+                | Effect::Press { .. }
+                | Effect::Answer { .. }
+                | Effect::Mail { .. }
+                | Effect::Launch(_)
+                | Effect::Terminate
+                | Effect::CloseTerminal
+                | Effect::Probe { .. }
+                | Effect::Dismiss { .. }
+                | Effect::Spill { .. }
+                | Effect::Tell { .. } => format!("    {effect:?}"),
+            };
+            self.trace_line(line);
+        }
+    }
+}
+
+/// What an event of somebody else must not change.
+#[derive(Debug, PartialEq)]
+struct Standing {
+    state: &'static str,
+    generation: u32,
+    turn: u64,
+    open: bool,
+    conversation: Option<sm_core::ConversationId>,
+}
+
+impl Standing {
+    fn of(session: &Session) -> Self {
+        let record = session.record();
+        Self {
+            state: record.state.word(),
+            generation: record.generation.0,
+            turn: record.turn.0,
+            open: record.turn_open,
+            conversation: record.conversation.clone(),
+        }
+    }
+}
+
+fn describe(event: &Event) -> String {
+    match event {
+        Event::Hook(call) => format!(
+            "hook {} {} {:?} {:?}{}",
+            call.id,
+            call.conversation.as_ref().map_or("-", |c| c.as_str()),
+            call.origin,
+            call.signal,
+            if call.request.is_some() {
+                ""
+            } else {
+                " (spool)"
+            }
+        ),
+        Event::Probed { probe, evidence } => format!(
+            "probed {probe}: alive {:?}, status {:?}, title {:?}, composer {:?}, transcript {}",
+            evidence.alive,
+            evidence
+                .status
+                .as_ref()
+                .map(|s| (s.conversation.clone(), s.activity.clone())),
+            evidence.title,
+            evidence.screen.as_ref().map(|s| s.composer.clone()),
+            evidence.transcript_read
+        ),
+        Event::Send(new) => format!("send {} {:?} {:?}", new.id, new.mode, new.text),
+        other => format!("{other:?}"),
+    }
+}

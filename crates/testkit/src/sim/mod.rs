@@ -1,0 +1,57 @@
+//! Deterministic simulation of the session core: one session, a simulated agent, store, clock and
+//! people, with faults injected from a seed.
+//!
+//! No threads, no real time, no randomness but the seed's: the same seed gives the same schedule.
+//! It never decides anything for the session; it only plays the world around it and checks what the
+//! session did to it.
+
+mod agent;
+mod check;
+mod daemon;
+mod directed;
+mod hooks;
+mod options;
+mod person;
+mod rng;
+mod terminal;
+mod trace;
+mod turn;
+mod world;
+
+pub use agent::{Agent, Batch, Stage, TurnPlan};
+pub use options::{Faults, Mutation, Options, Person};
+pub use rng::Rng;
+pub use trace::{Failure, Stats};
+pub use world::{Act, World};
+
+/// Plays the schedule of a seed. A failure is played again for its trace.
+pub fn run(seed: u64, options: &Options) -> Result<Stats, Box<Failure>> {
+    let mut world = World::new(seed, options.clone());
+    world.play();
+    world.finish();
+    match world.failure() {
+        None => Ok(world.stats().clone()),
+        Some(failure) if options.trace => Err(Box::new(failure)),
+        Some(_) => {
+            let mut options = options.clone();
+            options.trace = true;
+            let mut again = World::new(seed, options);
+            again.play();
+            again.finish();
+            Err(Box::new(again.failure().unwrap_or_else(|| Failure {
+                seed,
+                what: "failed once and not again: the simulation is not deterministic".into(),
+                trace: Vec::new(),
+            })))
+        }
+    }
+}
+
+/// Plays many schedules; stops at the first that breaks a rule.
+pub fn run_many(seeds: impl IntoIterator<Item = u64>) -> Result<Stats, Box<Failure>> {
+    let mut total = Stats::default();
+    for seed in seeds {
+        total.add(&run(seed, &Options::of_seed(seed))?);
+    }
+    Ok(total)
+}

@@ -1,0 +1,188 @@
+//! The people at the agent's terminal: they prompt, leave drafts, interrupt, clear, answer dialogs.
+
+use super::agent::{Author, Stage};
+use super::daemon::Input;
+use super::world::{Act, Item, World, tr};
+use sm_core::State;
+use sm_core::message::{Hold, MessageState};
+
+impl World {
+    pub(super) fn person(&mut self, act: Act) {
+        match act {
+            Act::Look => self.look_around(),
+            Act::Type(text) => self.type_text(text),
+            Act::Submit => self.press_enter(),
+            Act::Erase => {
+                if self.agent.dialog.is_none() && !self.agent.composer.is_empty() {
+                    tr!(self, "person: erases the composer");
+                    self.agent.composer.clear();
+                }
+            }
+            Act::Answer { approve } => self.dialog_answered(approve),
+            Act::Escape => {
+                if self.agent.dialog.is_some() {
+                    self.dialog_answered(false);
+                } else {
+                    tr!(self, "person: Escape");
+                    self.interrupt();
+                }
+            }
+            Act::Clear => {
+                if self.agent.composer.is_empty() && self.agent.dialog.is_none() {
+                    tr!(self, "person: /clear");
+                    self.submit(vec![(Author::Person, "/clear".into())]);
+                }
+            }
+            Act::Compact => {
+                if self.agent.stage == Stage::Idle
+                    && self.agent.composer.is_empty()
+                    && self.agent.kind == sm_core::AgentKind::Claude
+                {
+                    tr!(self, "person: /compact");
+                    self.agent.compacting_in_turn = false;
+                    self.compact();
+                }
+            }
+            Act::End => {
+                self.person_ends = true;
+                match self.rng.below(2) {
+                    0 => self.die(Some(0), None),
+                    _ => self.die(None, Some(9)),
+                }
+            }
+            Act::TerminalGone => self.terminal_goes(),
+            Act::Background => {
+                if self.agent.stage == Stage::Idle && self.agent.dialog.is_none() {
+                    self.wake("<task-notification>a task has ended".into());
+                }
+            }
+            Act::Restore => {
+                if self.daemon.up && !self.agent.alive() {
+                    self.take(Input::Launch { fresh: false });
+                } else if !self.daemon.up {
+                    self.at(700, Item::Person(Act::Restore));
+                }
+            }
+            Act::Nudge => {
+                self.prompts += 1;
+                let text = format!("please go on p{}", self.prompts);
+                if self.agent.stage == Stage::Idle && self.agent.composer.is_empty() {
+                    tr!(self, "person: prompts");
+                    self.submit(vec![(Author::Person, text)]);
+                }
+            }
+        }
+    }
+
+    fn type_text(&mut self, text: String) {
+        if self.agent.dialog.is_none() && self.agent.alive() && self.agent.stage != Stage::Booting {
+            tr!(self, "person: types {text:?}");
+            self.agent.composer.push((Author::Person, text));
+        }
+    }
+
+    fn press_enter(&mut self) {
+        if self.agent.dialog.is_some() || self.agent.composer.is_empty() {
+            return;
+        }
+        if matches!(self.agent.stage, Stage::Off | Stage::Booting) {
+            return;
+        }
+        tr!(self, "person: Enter");
+        let pieces = std::mem::take(&mut self.agent.composer);
+        self.submit(pieces);
+    }
+
+    fn look_around(&mut self) {
+        if self.calm {
+            self.person_settles();
+            return;
+        }
+        let person = self.options.person.clone();
+        let generic = self.agent.kind == sm_core::AgentKind::Generic;
+        if self.rng.chance(person.prompts) && !generic {
+            self.prompts += 1;
+            let text = format!("prompt p{}", self.prompts);
+            self.at(0, Item::Person(Act::Type(text)));
+            let after = self.rng.between(5, 1_500);
+            self.at(after, Item::Person(Act::Submit));
+        } else if self.rng.chance(person.drafts) && !generic {
+            self.prompts += 1;
+            let text = format!("draft p{}", self.prompts);
+            self.at(0, Item::Person(Act::Type(text)));
+            if self.rng.chance(300) {
+                let after = self.rng.between(20, 900);
+                self.at(after, Item::Person(Act::Type(" and more".into())));
+            }
+            let after = self.rng.between(500, 9_000);
+            let end = if self.rng.chance(500) {
+                Act::Submit
+            } else {
+                Act::Erase
+            };
+            self.at(after, Item::Person(end));
+        }
+        if self.rng.chance(person.escapes) && !generic {
+            self.at(0, Item::Person(Act::Escape));
+        }
+        if self.rng.chance(person.clears) && !generic {
+            self.at(0, Item::Person(Act::Clear));
+        }
+        if self.rng.chance(person.compacts) {
+            self.at(0, Item::Person(Act::Compact));
+        }
+        if self.rng.chance(person.background) && !generic {
+            self.at(0, Item::Person(Act::Background));
+        }
+        if self.rng.chance(person.ends) {
+            self.at(0, Item::Person(Act::End));
+        }
+        if self.rng.chance(person.terminal) {
+            self.at(0, Item::Person(Act::TerminalGone));
+        }
+        let lost = self.daemon.session.record().state == State::Lost;
+        if lost && self.rng.chance(500) {
+            self.at(0, Item::Person(Act::Restore));
+        }
+        let after = self.rng.between(300, 1_700);
+        self.at(after, Item::Person(Act::Look));
+    }
+
+    /// Once the faults are over people answer what is open and finish what they began.
+    pub(super) fn person_settles(&mut self) {
+        if self.agent.dialog.is_some() {
+            let approve = self.rng.chance(600);
+            self.at(500, Item::Person(Act::Answer { approve }));
+        }
+        let theirs = self
+            .agent
+            .composer
+            .iter()
+            .any(|(author, _)| *author != Author::Sm);
+        if theirs || self.agent.composer.len() > 1 {
+            let after = self.rng.between(200, 4_000);
+            let act = if self.rng.chance(500) {
+                Act::Submit
+            } else {
+                Act::Erase
+            };
+            self.at(after, Item::Person(act));
+        }
+        if self.daemon.session.record().state == State::Lost {
+            self.at(300, Item::Person(Act::Restore));
+        }
+        let needs_turn = self.daemon.session.queue().iter().any(|m| {
+            matches!(
+                m.meta.state,
+                MessageState::Held {
+                    why: Hold::LooksLikeCommand
+                }
+            )
+        });
+        if needs_turn {
+            self.at(100, Item::Person(Act::Nudge));
+        }
+        let after = self.rng.between(4_000, 6_000);
+        self.at(after, Item::Person(Act::Look));
+    }
+}
