@@ -180,13 +180,18 @@ impl Agent {
         let id = uuid();
         if goes_on {
             for reason in &reasons {
-                self.record(|place| {
-                    place.meta(&prompt_id, &format!("Stop hook feedback:\n{reason}"))
-                });
                 self.say([
                     format!("● Stop hook error: {}", indented(reason)),
                     String::new(),
                 ]);
+            }
+            for blocked in &answer.blocked {
+                let feedback = format!("Stop hook feedback:\n{}", blocked.reason);
+                self.record(|place| place.meta(&prompt_id, &feedback));
+            }
+            if !answer.context.is_empty() {
+                let attachment = hook_context("Stop", &id, &answer.context);
+                self.record(|place| place.attachment(attachment));
             }
             for blocked in &answer.blocked {
                 let error = json!({"blockingError": blocked.reason, "command": blocked.command});
