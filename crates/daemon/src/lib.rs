@@ -1,5 +1,34 @@
 //! The daemon: one actor per session, executors for its effects, and the API.
+//!
+//! Nothing here decides what becomes of a session or a message: that is `sm_core`. No lock is held
+//! across an await, reads come from what the actors published, and every wait for the outside has a
+//! deadline.
+
+mod actor;
+mod agent_files;
+mod answers;
 pub mod api;
+mod clock;
 pub mod config;
+mod dispatch;
+mod gc;
+mod hub;
+mod launch;
+mod launches;
+mod logging;
+mod mailboxes;
 pub mod names;
+mod notify;
+mod origin;
 pub mod peer;
+mod perform;
+pub mod ports;
+mod probe;
+mod run;
+mod sources;
+mod stored;
+mod terminate;
+mod view;
+mod watch;
+
+pub use run::{ServeError, ServeOptions, run};

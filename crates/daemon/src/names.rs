@@ -5,8 +5,6 @@
 
 use std::fmt;
 
-use sm_core::{SessionId, SessionName};
-
 use crate::config::distance;
 
 /// Most sessions that an error lists.
@@ -16,20 +14,20 @@ const LONGEST: usize = 64;
 
 /// A session as far as naming goes.
 #[derive(Debug, Clone, Copy)]
-pub struct Named<'a> {
-    pub id: &'a SessionId,
-    pub name: &'a SessionName,
+pub struct Candidate<'a> {
+    pub id: &'a str,
+    pub name: &'a str,
     pub live: bool,
 }
 
 /// A session in an error's list.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Candidate {
-    pub id: SessionId,
-    pub name: SessionName,
+pub struct Listed {
+    pub id: String,
+    pub name: String,
 }
 
-impl fmt::Display for Candidate {
+impl fmt::Display for Listed {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{} ({})", self.id, self.name)
     }
@@ -42,17 +40,17 @@ pub enum NameError {
     NotFound {
         wanted: String,
         /// Names that look like it, best first.
-        nearest: Vec<SessionName>,
+        nearest: Vec<String>,
     },
     #[error("{wanted:?} fits {count} sessions: {}", list(.candidates, *.count))]
     Ambiguous {
         wanted: String,
-        candidates: Vec<Candidate>,
+        candidates: Vec<Listed>,
         /// More than are listed, maybe.
         count: usize,
     },
     #[error("the name {name:?} is taken by session {by}")]
-    Taken { name: String, by: SessionId },
+    Taken { name: String, by: String },
     #[error("the name {name:?} is the id of a session")]
     IsAnId { name: String },
 }
@@ -63,13 +61,10 @@ impl NameError {
             Self::NotFound { nearest, .. } => match nearest.as_slice() {
                 [] => "`sm ls --all` shows all sessions".into(),
                 [one] => format!("did you mean {one}? `sm ls --all` shows all sessions"),
-                several => {
-                    let names: Vec<&str> = several.iter().map(SessionName::as_str).collect();
-                    format!(
-                        "did you mean one of {}? `sm ls --all` shows all sessions",
-                        names.join(", ")
-                    )
-                }
+                several => format!(
+                    "did you mean one of {}? `sm ls --all` shows all sessions",
+                    several.join(", ")
+                ),
             },
             Self::Ambiguous { .. } => "give more of the id".into(),
             Self::Taken { by, .. } => {
@@ -80,8 +75,8 @@ impl NameError {
     }
 }
 
-fn list(candidates: &[Candidate], count: usize) -> String {
-    let shown: Vec<String> = candidates.iter().map(Candidate::to_string).collect();
+fn list(candidates: &[Listed], count: usize) -> String {
+    let shown: Vec<String> = candidates.iter().map(Listed::to_string).collect();
     let mut out = shown.join(", ");
     if count > candidates.len() {
         out.push_str(&format!(" and {} more", count - candidates.len()));
@@ -93,23 +88,23 @@ fn list(candidates: &[Candidate], count: usize) -> String {
 /// only one has it), and that before the beginning of an id (if only one has it).
 pub fn resolve<'a>(
     wanted: &str,
-    sessions: impl Iterator<Item = Named<'a>> + Clone,
-) -> Result<&'a SessionId, NameError> {
+    sessions: impl Iterator<Item = Candidate<'a>> + Clone,
+) -> Result<&'a str, NameError> {
     let mut live = None;
     let mut past = Found::default();
     let mut prefix = Found::default();
     for session in sessions.clone() {
-        if session.id.as_str() == wanted {
+        if session.id == wanted {
             return Ok(session.id);
         }
-        if session.name.as_str() == wanted {
+        if session.name == wanted {
             if session.live {
                 live = Some(session.id);
             } else {
                 past.add(session);
             }
         }
-        if !wanted.is_empty() && session.id.as_str().starts_with(wanted) {
+        if !wanted.is_empty() && session.id.starts_with(wanted) {
             prefix.add(session);
         }
     }
@@ -137,16 +132,16 @@ pub fn resolve<'a>(
 
 /// Whether a session (`by`; None: a new one) may have this name: live ones have different names.
 pub fn check_free<'a>(
-    name: &SessionName,
-    by: Option<&SessionId>,
-    sessions: impl Iterator<Item = Named<'a>>,
+    name: &str,
+    by: Option<&str>,
+    sessions: impl Iterator<Item = Candidate<'a>>,
 ) -> Result<(), NameError> {
     for session in sessions {
         if Some(session.id) == by {
             continue;
         }
         // It could never be reached by that name: ids go first.
-        if session.id.as_str() == name.as_str() {
+        if session.id == name {
             return Err(NameError::IsAnId {
                 name: name.to_string(),
             });
@@ -154,7 +149,7 @@ pub fn check_free<'a>(
         if session.live && session.name == name {
             return Err(NameError::Taken {
                 name: name.to_string(),
-                by: session.id.clone(),
+                by: session.id.to_string(),
             });
         }
     }
@@ -162,8 +157,11 @@ pub fn check_free<'a>(
 }
 
 /// A name for a session that was given none: `claude-api`, then `claude-api-2`, …
-/// `agent` is its kind or, for any other program, the program's file name.
-pub fn default_name(agent: &str, folder: &str, taken: impl Fn(&str) -> bool) -> String {
+/// `agent` is its kind or, for any other program, the program's file name; `folder` its working
+/// directory, of which the last part counts.
+pub fn default_name(agent: &str, folder: &str, taken: &[&str]) -> String {
+    let folder = folder.trim_end_matches('/');
+    let folder = folder.rsplit_once('/').map_or(folder, |(_, last)| last);
     let parts: Vec<String> = [agent, folder]
         .into_iter()
         .map(clean)
@@ -175,12 +173,12 @@ pub fn default_name(agent: &str, folder: &str, taken: impl Fn(&str) -> bool) -> 
     }
     // Cleaned text is ASCII, so that any byte is a place to cut. Room for a number stays.
     base.truncate(LONGEST - 12);
-    if !taken(&base) {
+    if !taken.contains(&base.as_str()) {
         return base;
     }
     (2u32..)
         .map(|n| format!("{base}-{n}"))
-        .find(|name| !taken(name))
+        .find(|name| !taken.contains(&name.as_str()))
         .unwrap_or(base)
 }
 
@@ -201,30 +199,30 @@ fn clean(text: &str) -> String {
 
 #[derive(Default)]
 struct Found<'a> {
-    first: Option<&'a SessionId>,
-    candidates: Vec<Candidate>,
+    first: Option<&'a str>,
+    candidates: Vec<Listed>,
     count: usize,
 }
 
 impl<'a> Found<'a> {
-    fn add(&mut self, session: Named<'a>) {
+    fn add(&mut self, session: Candidate<'a>) {
         self.first.get_or_insert(session.id);
         self.count += 1;
         if self.candidates.len() < LISTED {
-            self.candidates.push(Candidate {
-                id: session.id.clone(),
-                name: session.name.clone(),
+            self.candidates.push(Listed {
+                id: session.id.to_string(),
+                name: session.name.to_string(),
             });
         }
     }
 }
 
 /// At most three, and only those that a slip of the fingers explains.
-fn nearest_names<'a>(wanted: &str, sessions: impl Iterator<Item = Named<'a>>) -> Vec<SessionName> {
+fn nearest_names<'a>(wanted: &str, sessions: impl Iterator<Item = Candidate<'a>>) -> Vec<String> {
     let most = (wanted.chars().take(LONGEST).count() / 3).clamp(1, 4);
-    let mut near: Vec<(usize, bool, &SessionName)> = sessions
+    let mut near: Vec<(usize, bool, &str)> = sessions
         .filter_map(|session| {
-            let name = session.name.as_str();
+            let name = session.name;
             let begins = wanted.len() >= 2 && name.starts_with(wanted);
             let edits = if begins { 1 } else { distance(wanted, name) };
             (edits <= most).then_some((edits, !session.live, session.name))
@@ -234,7 +232,7 @@ fn nearest_names<'a>(wanted: &str, sessions: impl Iterator<Item = Named<'a>>) ->
     near.dedup_by(|a, b| a.2 == b.2);
     near.into_iter()
         .take(3)
-        .map(|(_, _, name)| name.clone())
+        .map(|(_, _, name)| name.to_string())
         .collect()
 }
 

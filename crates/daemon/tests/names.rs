@@ -1,31 +1,21 @@
 //! Which session is meant, and which names are free.
 
 use proptest::prelude::*;
-use sm_core::{SessionId, SessionName};
-use sm_daemon::names::{NameError, Named, check_free, default_name, resolve};
+use sm_core::SessionName;
+use sm_daemon::names::{Candidate, NameError, check_free, default_name, resolve};
 
-struct Sessions(Vec<(SessionId, SessionName, bool)>);
+struct Sessions<'a>(Vec<Candidate<'a>>);
 
-impl Sessions {
-    fn new(list: &[(&str, &str, bool)]) -> Self {
+impl<'a> Sessions<'a> {
+    fn new(list: &[(&'a str, &'a str, bool)]) -> Self {
         Self(
             list.iter()
-                .map(|(id, name, live)| {
-                    (
-                        SessionId::new(*id).unwrap(),
-                        SessionName::new(*name).unwrap(),
-                        *live,
-                    )
-                })
+                .map(|&(id, name, live)| Candidate { id, name, live })
                 .collect(),
         )
     }
-    fn iter(&self) -> impl Iterator<Item = Named<'_>> + Clone {
-        self.0.iter().map(|(id, name, live)| Named {
-            id,
-            name,
-            live: *live,
-        })
+    fn iter(&self) -> impl Iterator<Item = Candidate<'a>> + Clone {
+        self.0.iter().copied()
     }
     fn resolve(&self, wanted: &str) -> Result<String, NameError> {
         resolve(wanted, self.iter()).map(ToString::to_string)
@@ -119,21 +109,15 @@ fn a_long_list_is_cut() {
 #[test]
 fn names_of_live_sessions_are_unique() {
     let all = Sessions::new(&[("a1", "api", true), ("b2", "old", false)]);
-    let name = |text: &str| SessionName::new(text).unwrap();
-    let a1 = SessionId::new("a1").unwrap();
-    assert_eq!(check_free(&name("new"), None, all.iter()), Ok(()));
-    assert_eq!(check_free(&name("old"), None, all.iter()), Ok(()));
-    assert_eq!(check_free(&name("api"), Some(&a1), all.iter()), Ok(()));
+    assert_eq!(check_free("new", None, all.iter()), Ok(()));
+    assert_eq!(check_free("old", None, all.iter()), Ok(()));
+    assert_eq!(check_free("api", Some("a1"), all.iter()), Ok(()));
     assert_eq!(
-        check_free(&name("api"), None, all.iter())
-            .unwrap_err()
-            .to_string(),
+        check_free("api", None, all.iter()).unwrap_err().to_string(),
         "the name \"api\" is taken by session a1"
     );
     assert_eq!(
-        check_free(&name("b2"), None, all.iter())
-            .unwrap_err()
-            .to_string(),
+        check_free("b2", None, all.iter()).unwrap_err().to_string(),
         "the name \"b2\" is the id of a session"
     );
 }
@@ -142,30 +126,33 @@ fn names_of_live_sessions_are_unique() {
 fn a_default_name_says_agent_and_folder() {
     for (agent, folder, taken, name) in [
         ("claude", "api", &[][..], "claude-api"),
-        ("claude", "api", &["claude-api"], "claude-api-2"),
+        (
+            "claude",
+            "/home/me/src/api/",
+            &["claude-api"],
+            "claude-api-2",
+        ),
         ("codex", "My Project (old)", &[], "codex-My-Project-old"),
         ("claude", "", &[], "claude"),
         ("claude", "größe", &[], "claude-gr-e"),
         (".hidden.sh", "..", &[], "hidden.sh"),
         ("", "", &[], "session"),
     ] {
-        assert_eq!(
-            default_name(agent, folder, |name| taken.contains(&name)),
-            name
-        );
+        assert_eq!(default_name(agent, folder, taken), name);
     }
 }
 
 proptest! {
     #[test]
-    fn a_default_name_is_always_valid(agent in ".{0,80}", folder in ".{0,300}", busy in 0usize..30) {
-        let left = std::cell::Cell::new(busy);
-        let name = default_name(&agent, &folder, |_| {
-            let busy = left.get() > 0;
-            left.set(left.get().saturating_sub(1));
-            busy
-        });
-        prop_assert!(SessionName::new(name.clone()).is_ok(), "{:?}", name);
+    fn a_default_name_is_always_valid(agent in ".{0,80}", folder in ".{0,300}") {
+        let mut taken: Vec<String> = Vec::new();
+        for _ in 0..12 {
+            let busy: Vec<&str> = taken.iter().map(String::as_str).collect();
+            let name = default_name(&agent, &folder, &busy);
+            prop_assert!(SessionName::new(name.clone()).is_ok(), "{:?}", name);
+            prop_assert!(!taken.contains(&name));
+            taken.push(name);
+        }
     }
 
     #[test]

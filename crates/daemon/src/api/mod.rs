@@ -1,2 +1,68 @@
-//! The daemon's HTTP API.
+//! The daemon's HTTP API: one table of routes, one file per subject.
+
+pub mod access;
+mod daemon;
+mod error;
+mod events;
+mod hooks;
+mod launch;
+mod messages;
+pub mod openapi;
+mod output;
+mod read;
+pub mod serve;
+mod sessions;
 pub mod types;
+
+pub use error::ApiError;
+pub use hooks::{Incoming, deliver as deliver_hook};
+pub use launch::report as launcher_report;
+
+use crate::hub::Hub;
+use axum::Router;
+use axum::routing::{delete, get, post};
+use std::sync::Arc;
+
+pub type Shared = Arc<Hub>;
+
+pub fn router(hub: Shared) -> Router {
+    Router::new()
+        .route("/health", get(daemon::health))
+        .route("/status", get(daemon::status))
+        .route("/stop", post(daemon::stop))
+        .route("/gc", post(daemon::gc))
+        .route("/openapi.json", get(openapi::serve))
+        .route("/sessions", get(sessions::list).post(sessions::create))
+        .route(
+            "/sessions/{session}",
+            get(sessions::show)
+                .patch(sessions::patch)
+                .delete(sessions::kill),
+        )
+        .route("/sessions/{session}/restore", post(sessions::restore))
+        .route("/sessions/{session}/wait", get(sessions::wait))
+        .route("/sessions/{session}/attach", get(sessions::attach))
+        .route("/sessions/{session}/output", get(output::output))
+        .route("/sessions/{session}/events", get(events::of_session))
+        .route(
+            "/sessions/{session}/messages",
+            get(messages::list).post(messages::send),
+        )
+        .route(
+            "/sessions/{session}/messages/{message}",
+            get(messages::show),
+        )
+        .route(
+            "/sessions/{session}/messages/{message}",
+            delete(messages::withdraw),
+        )
+        .route("/events", get(events::follow))
+        .route("/hooks/context-usage", post(hooks::context_usage))
+        .route("/hooks/{agent}/{event}", post(hooks::hook))
+        .route("/mailbox/{waiter}/taken", post(hooks::taken))
+        .route("/launch/{session}/{launch}", post(launch::fetch))
+        .route("/launch/{session}/{launch}/started", post(launch::started))
+        .route("/launch/{session}/{launch}/failed", post(launch::failed))
+        .route("/launch/{session}/{launch}/exited", post(launch::exited))
+        .with_state(hub)
+}

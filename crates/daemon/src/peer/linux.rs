@@ -21,6 +21,7 @@ const AF_INET: u8 = 2;
 const AF_INET6: u8 = 10;
 const IPPROTO_TCP: u8 = 6;
 const TCP_ESTABLISHED: u8 = 1;
+const TCP_LISTEN: u8 = 10;
 
 /// nlmsghdr.
 const HEADER: usize = 16;
@@ -176,27 +177,87 @@ fn address(ip: IpAddr) -> [u8; 16] {
 /// For kernels without `sock_diag`. A client's IPv6 socket can be connected to an IPv4 address, so
 /// that both tables are read.
 fn ask_proc(client: SocketAddr, server: SocketAddr) -> Option<u32> {
-    ["/proc/net/tcp", "/proc/net/tcp6"]
-        .into_iter()
-        .find_map(|table| {
-            let table = std::fs::File::open(table).ok()?;
-            BufReader::new(table)
-                .lines()
-                .take(MOST_LINES)
-                .map_while(Result::ok)
-                .find_map(|line| read_line(&line, client, server))
-        })
+    find_row(|row| {
+        let ours = row.from == client && row.to == server;
+        (ours && row.state == TCP_ESTABLISHED && row.inode != 0).then_some(row.uid)
+    })
 }
 
-fn read_line(line: &str, client: SocketAddr, server: SocketAddr) -> Option<u32> {
+/// The program that holds the listening socket, where we may look; else its user.
+pub(super) fn listener_of(port: u16) -> Option<String> {
+    let (uid, inode) = find_row(|row| {
+        let there = row.from.ip().is_loopback() || row.from.ip().is_unspecified();
+        (there && row.from.port() == port && row.state == TCP_LISTEN)
+            .then_some((row.uid, row.inode))
+    })?;
+    Some(holder(inode).unwrap_or_else(|| format!("a program of the user with uid {uid}")))
+}
+
+fn holder(inode: u64) -> Option<String> {
+    let wanted = format!("socket:[{inode}]");
+    for process in std::fs::read_dir("/proc").ok()?.flatten() {
+        let Ok(pid) = process.file_name().to_string_lossy().parse::<u32>() else {
+            continue;
+        };
+        // Other users' processes cannot be looked into.
+        let Ok(files) = std::fs::read_dir(process.path().join("fd")) else {
+            continue;
+        };
+        let holds = files
+            .flatten()
+            .filter_map(|file| std::fs::read_link(file.path()).ok())
+            .any(|target| target.as_os_str() == wanted.as_str());
+        if holds {
+            let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
+            let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
+            return Some(format!("{name} (pid {pid})"));
+        }
+    }
+    None
+}
+
+/// One line of `/proc/net/tcp`.
+struct Row {
+    from: SocketAddr,
+    to: SocketAddr,
+    state: u8,
+    uid: u32,
+    inode: u64,
+}
+
+fn find_row<T>(mut wanted: impl FnMut(Row) -> Option<T>) -> Option<T> {
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+        let Ok(table) = std::fs::File::open(table) else {
+            continue;
+        };
+        let found = BufReader::new(table)
+            .lines()
+            .take(MOST_LINES)
+            .map_while(Result::ok)
+            .filter_map(|line| read_row(&line))
+            .find_map(&mut wanted);
+        if found.is_some() {
+            return found;
+        }
+    }
+    None
+}
+
+fn read_row(line: &str) -> Option<Row> {
     let mut fields = line.split_ascii_whitespace().skip(1);
     let from = read_address(fields.next()?)?;
     let to = read_address(fields.next()?)?;
     let state = u8::from_str_radix(fields.next()?, 16).ok()?;
-    // Queues, timer, retransmissions.
-    let uid: u32 = fields.nth(3)?.parse().ok()?;
-    let inode: u64 = fields.nth(1)?.parse().ok()?;
-    (from == client && to == server && state == TCP_ESTABLISHED && inode != 0).then_some(uid)
+    // Queues, timer and retransmissions come before the user, the timeout before the inode.
+    let uid = fields.nth(3)?.parse().ok()?;
+    let inode = fields.nth(1)?.parse().ok()?;
+    Some(Row {
+        from,
+        to,
+        state,
+        uid,
+        inode,
+    })
 }
 
 /// `0100007F:20E4`: each group of 8 digits is a number in the machine's byte order.
@@ -258,26 +319,31 @@ mod tests {
 
     #[test]
     fn lines_of_proc_are_read() {
-        let client: SocketAddr = "127.0.0.1:53870".parse().unwrap();
-        let server: SocketAddr = "127.0.0.1:8420".parse().unwrap();
-        let line = |from: [u8; 4], state: &str, inode: &str| {
-            let ip = u32::from_ne_bytes(from);
-            format!(
-                "   3: {ip:08X}:D26E {ip:08X}:20E4 {state} 00000000:00000000 00:00000000 00000000  1000        0 {inode} 3 0"
-            )
-        };
-        let home = [127, 0, 0, 1];
-        for (text, uid) in [
-            (line(home, "01", "77"), Some(1000)),
-            (line(home, "06", "77"), None),
-            (line(home, "01", "0"), None),
-            (line([127, 0, 0, 2], "01", "77"), None),
-            (String::new(), None),
-            ("  sl  local_address rem_address   st".into(), None),
-            ("0: é:1 2:3".into(), None),
+        let ip = u32::from_ne_bytes([127, 0, 0, 1]);
+        let row = read_row(&format!(
+            "   3: {ip:08X}:D26E {ip:08X}:20E4 06 00000000:00000000 00:00000000 00000000  1000        0 77 3 0"
+        ))
+        .unwrap();
+        assert_eq!(row.from, "127.0.0.1:53870".parse().unwrap());
+        assert_eq!(row.to, "127.0.0.1:8420".parse().unwrap());
+        assert_eq!((row.state, row.uid, row.inode), (6, 1000, 77));
+        for text in [
+            "",
+            "  sl  local_address rem_address   st tx_queue",
+            "0: é:1 2:3 01",
+            "0: 0100007F:1 0100007F:2 01 0:0 0:0 0 -5 0 1",
         ] {
-            assert_eq!(read_line(&text, client, server), uid, "{text}");
+            assert!(read_row(text).is_none(), "{text}");
         }
+    }
+
+    #[test]
+    fn who_listens_is_told() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let who = listener_of(listener.local_addr().unwrap().port()).unwrap();
+        let me = format!("(pid {})", std::process::id());
+        assert!(who.ends_with(&me), "{who}");
+        assert_eq!(listener_of(0), None);
     }
 
     #[test]

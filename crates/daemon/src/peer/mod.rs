@@ -50,6 +50,12 @@ pub fn unix_peer_uid(stream: &tokio::net::UnixStream) -> Option<u32> {
     stream.peer_cred().ok().map(|peer| peer.uid())
 }
 
+/// Who listens on this port of 127.0.0.1, for people to read; None: it cannot be told.
+/// Looks through all processes: for the rare moment when the port is taken.
+pub fn listener_of(port: u16) -> Option<String> {
+    platform::listener_of(port)
+}
+
 /// An IPv4 address inside IPv6 (`::ffff:127.0.0.1`) is the IPv4 address.
 fn plain(address: SocketAddr) -> SocketAddr {
     let ip: IpAddr = address.ip().to_canonical();

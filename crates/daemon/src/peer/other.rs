@@ -6,3 +6,7 @@ use std::net::SocketAddr;
 pub(super) fn owner(_client: SocketAddr, _server: SocketAddr) -> Option<u32> {
     None
 }
+
+pub(super) fn listener_of(_port: u16) -> Option<String> {
+    None
+}

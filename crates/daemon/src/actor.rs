@@ -1,0 +1,494 @@
+//! One actor owns one session: it takes events from its mailbox one at a time, lets the core decide,
+//! journals, and only then has the effects carried out. Nobody else changes the session.
+
+use crate::api::types::{MessageView, SessionView};
+use crate::clock;
+use crate::hub::{Handle, Hub, lock};
+use crate::perform::{self, Seat};
+use crate::sources::Sources;
+use crate::stored::{Extra, Stored, Terminal};
+use crate::view;
+use sm_core::{
+    Answer, Effect, Event, Message, MessageChange, MessageId, Outcome, Persist, Record, Session,
+    Timestamp,
+};
+use sm_store::{Commit, EventRow, MessageRow, MessageUpdate, OutboxRow, SessionRow, StoreError};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::time::Instant;
+
+/// What wakes an actor.
+pub enum Wake {
+    Event(Event),
+    /// An event whose sender waits until it is journaled.
+    Do {
+        event: Event,
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+    /// What is known of a message that is still in memory.
+    Message {
+        id: MessageId,
+        reply: oneshot::Sender<Option<MessageView>>,
+    },
+    Messages {
+        reply: oneshot::Sender<Vec<MessageView>>,
+    },
+    /// The pane was made, or is gone.
+    Terminal(Option<Terminal>),
+    Extra(Box<dyn FnOnce(&mut Extra) + Send>),
+    /// Write down what is not yet written, and end.
+    Finish {
+        done: oneshot::Sender<()>,
+    },
+    /// Forget the session: it was purged.
+    Remove {
+        done: oneshot::Sender<Result<(), StoreError>>,
+    },
+}
+
+/// What others see of a session, always whole.
+pub struct Published {
+    pub view: SessionView,
+    pub record: Record,
+    pub extra: Extra,
+    pub sources: Arc<Sources>,
+}
+
+/// A usage sample and the like is written with the next step, or after this time.
+const LAZY: Duration = Duration::from_secs(1);
+/// A journal that refused is asked again after this time.
+const RETRY: Duration = Duration::from_secs(1);
+
+pub struct Actor {
+    hub: Arc<Hub>,
+    session: Session,
+    extra: Extra,
+    sources: Arc<Sources>,
+    handle: Handle,
+    rx: mpsc::UnboundedReceiver<Wake>,
+    publish: watch::Sender<Arc<Published>>,
+    changed_at: Timestamp,
+    /// Not yet written, and nobody waits for it.
+    lazy: Commit,
+    lazy_since: Option<Instant>,
+    /// Effects whose step could not be journaled (the disk is full): done when it can.
+    stuck: Vec<Effect>,
+}
+
+/// What the actor's loop does next.
+enum Next {
+    GoOn,
+    End,
+}
+
+impl Actor {
+    /// Makes the actor and its handle; `run` has to be spawned.
+    pub fn new(hub: Arc<Hub>, session: Session, extra: Extra) -> (Self, Handle) {
+        let (tx, rx) = mpsc::unbounded_channel();
+        let sources = Arc::new(Sources::new(session.record().agent));
+        let changed_at = session.record().since;
+        let published = publication(&hub, &session, &extra, &sources, changed_at);
+        let (publish, watcher) = watch::channel(Arc::new(published));
+        let handle = Handle::new(session.record().id.clone(), tx, watcher);
+        let actor = Self {
+            hub,
+            session,
+            extra,
+            sources,
+            handle: handle.clone(),
+            rx,
+            publish,
+            changed_at,
+            lazy: Commit::default(),
+            lazy_since: None,
+            stuck: Vec::new(),
+        };
+        (actor, handle)
+    }
+
+    /// Journals the new session before anybody hears of it.
+    pub async fn introduce(&mut self) -> Result<(), StoreError> {
+        let commit = Commit {
+            sessions: vec![self.row()],
+            ..Commit::default()
+        };
+        write(&self.hub, commit).await
+    }
+
+    /// `first`: the event that has to come before all others (after a restart: what still lives).
+    pub async fn run(mut self, first: Option<oneshot::Receiver<Event>>) {
+        if let Some(first) = first {
+            match first.await {
+                Ok(event) => self.step(event, None).await,
+                Err(_) => return,
+            }
+        }
+        loop {
+            let wake_at = self.wake_at();
+            let wake = tokio::select! {
+                biased;
+                wake = self.rx.recv() => wake,
+                () = sleep_until(wake_at) => Some(Wake::Event(Event::Tick)),
+            };
+            let Some(wake) = wake else { return };
+            match self.wake(wake).await {
+                Next::GoOn => {}
+                Next::End => return,
+            }
+        }
+    }
+
+    async fn wake(&mut self, wake: Wake) -> Next {
+        match wake {
+            Wake::Event(event) => self.step(event, None).await,
+            Wake::Do { event, done } => self.step(event, Some(done)).await,
+            Wake::Message { id, reply } => {
+                let record = self.session.record();
+                let found = self
+                    .session
+                    .message(&id)
+                    .map(|m| view::message(&record.id, m));
+                let _ = reply.send(found);
+            }
+            Wake::Messages { reply } => {
+                let id = &self.session.record().id;
+                let all = self
+                    .session
+                    .queue()
+                    .iter()
+                    .map(|m| view::message(id, m))
+                    .collect();
+                let _ = reply.send(all);
+            }
+            Wake::Terminal(terminal) => {
+                self.extra.terminal = terminal;
+                self.save_extra().await;
+            }
+            Wake::Extra(change) => {
+                change(&mut self.extra);
+                self.save_extra().await;
+            }
+            Wake::Finish { done } => {
+                self.flush_lazy(true).await;
+                let _ = done.send(());
+                return Next::End;
+            }
+            Wake::Remove { done } => {
+                let id = self.session.record().id.clone();
+                let commit = Commit {
+                    sessions_removed: vec![id.to_string()],
+                    ..Commit::default()
+                };
+                let result = write(&self.hub, commit).await;
+                if result.is_ok() {
+                    self.hub.sessions.remove(&id);
+                }
+                let removed = result.is_ok();
+                let _ = done.send(result);
+                return if removed { Next::End } else { Next::GoOn };
+            }
+        }
+        Next::GoOn
+    }
+
+    async fn step(&mut self, event: Event, done: Option<oneshot::Sender<Result<(), StoreError>>>) {
+        if matches!(event, Event::Tick) {
+            self.flush_lazy(false).await;
+        }
+        let now = clock::now();
+        // a message that cannot be written down is not accepted
+        let before = matches!(event, Event::Send(_)).then(|| self.session.clone());
+        let outcome = self.session.step(event, now);
+        let changed = outcome.persist != Persist::Nothing || !outcome.effects.is_empty();
+        if changed {
+            self.changed_at = now;
+        }
+        let Outcome {
+            persist,
+            messages,
+            effects,
+        } = outcome;
+        let (at_once, after): (Vec<_>, Vec<_>) = effects.into_iter().partition(needs_no_journal);
+        for effect in at_once {
+            self.perform(effect);
+        }
+        let mut commit = std::mem::take(&mut self.lazy);
+        self.lazy_since = None;
+        self.add_to(&mut commit, &messages, &after, now);
+        let result = match persist {
+            Persist::Now => {
+                commit.sessions = vec![self.row()];
+                write(&self.hub, commit.clone()).await
+            }
+            Persist::Later | Persist::Nothing => {
+                if persist == Persist::Later || !commit.is_empty() {
+                    self.lazy = commit.clone();
+                    self.lazy_since = Some(Instant::now());
+                }
+                Ok(())
+            }
+        };
+        match &result {
+            Ok(()) => {
+                if persist == Persist::Now {
+                    for effect in std::mem::take(&mut self.stuck) {
+                        self.perform(effect);
+                    }
+                }
+                for effect in after {
+                    self.perform(effect);
+                }
+            }
+            Err(error) => {
+                self.hub.problem(format!("the journal refuses to write ({error}); nothing is delivered until it can. Free some disk space"));
+                match before {
+                    Some(before) => {
+                        self.session = before; // refused: the sender is told and may repeat it
+                        commit.messages.clear();
+                        commit.events.clear();
+                    }
+                    None => self.stuck.extend(after),
+                }
+                self.lazy = commit;
+                self.lazy_since = Some(Instant::now());
+            }
+        }
+        if changed {
+            self.publish_now();
+        }
+        if let Some(done) = done {
+            let _ = done.send(result);
+        }
+    }
+
+    /// Rows for what a step changed.
+    fn add_to(
+        &self,
+        commit: &mut Commit,
+        messages: &[MessageChange],
+        effects: &[Effect],
+        now: Timestamp,
+    ) {
+        let record = self.session.record();
+        let session = record.id.to_string();
+        for change in messages {
+            match change {
+                MessageChange::New(message) => {
+                    commit
+                        .messages
+                        .push(sm_store::MessageChange::Insert(MessageRow {
+                            id: message.meta.id.to_string(),
+                            session: session.clone(),
+                            seq: self.hub.next_message(),
+                            is_final: message.meta.state.is_final(),
+                            meta: meta(message),
+                            text: message.text.clone(),
+                            changed_at: now.0,
+                        }));
+                }
+                MessageChange::Changed(id) => {
+                    let Some(message) = self.session.message(id) else {
+                        continue;
+                    };
+                    commit
+                        .messages
+                        .push(sm_store::MessageChange::Update(MessageUpdate {
+                            id: id.to_string(),
+                            session: session.clone(),
+                            is_final: message.meta.state.is_final(),
+                            meta: meta(message),
+                            changed_at: now.0,
+                        }));
+                }
+            }
+        }
+        for effect in effects {
+            match effect {
+                Effect::Record(entry) => commit.events.push(EventRow {
+                    seq: 0, // given when it is written
+                    at: now.0,
+                    session: session.clone(),
+                    generation: entry.generation.0,
+                    turn: entry.turn.0,
+                    kind: entry.kind.as_str().to_string(),
+                    text: entry.text.clone(),
+                    data: String::new(),
+                }),
+                Effect::Tell { to, message } => {
+                    let told = perform::Told {
+                        to: to.clone(),
+                        message: message.clone(),
+                    };
+                    if let Ok(effect) = serde_json::to_string(&told) {
+                        let id = message.id.to_string();
+                        commit.outbox_add.push(OutboxRow {
+                            id,
+                            session: session.clone(),
+                            effect,
+                        });
+                    }
+                }
+                Effect::Launch(_)
+                | Effect::Terminate
+                | Effect::CloseTerminal
+                | Effect::Probe { .. }
+                | Effect::Paste { .. }
+                | Effect::Press { .. }
+                | Effect::Answer { .. }
+                | Effect::Mail { .. }
+                | Effect::Dismiss { .. }
+                | Effect::Spill { .. }
+                | Effect::Notify(_) => {}
+            }
+        }
+    }
+
+    fn row(&self) -> SessionRow {
+        let record = self.session.record();
+        let stored = Stored {
+            record: record.clone(),
+            extra: self.extra.clone(),
+        };
+        SessionRow {
+            id: record.id.to_string(),
+            name: record.name.to_string(),
+            agent: record.agent.as_str().to_string(),
+            live: record.state.is_live(),
+            state: serde_json::to_string(&stored).unwrap_or_default(),
+            changed_at: self.changed_at.0,
+        }
+    }
+
+    async fn save_extra(&mut self) {
+        let commit = Commit {
+            sessions: vec![self.row()],
+            ..Commit::default()
+        };
+        if let Err(error) = write(&self.hub, commit).await {
+            self.hub
+                .problem(format!("a session could not be written down: {error}"));
+            self.lazy_since = Some(Instant::now());
+        }
+        self.publish_now();
+    }
+
+    async fn flush_lazy(&mut self, all: bool) {
+        let due = self
+            .lazy_since
+            .is_some_and(|since| all || since.elapsed() >= LAZY);
+        if !due {
+            return;
+        }
+        let mut commit = std::mem::take(&mut self.lazy);
+        commit.sessions = vec![self.row()];
+        match write(&self.hub, commit.clone()).await {
+            Ok(()) => {
+                self.lazy_since = None;
+                for effect in std::mem::take(&mut self.stuck) {
+                    self.perform(effect);
+                }
+            }
+            Err(_) => {
+                self.lazy = commit;
+                self.lazy_since = Some(Instant::now());
+            }
+        }
+    }
+
+    fn publish_now(&mut self) {
+        let published = publication(
+            &self.hub,
+            &self.session,
+            &self.extra,
+            &self.sources,
+            self.changed_at,
+        );
+        self.publish.send_replace(Arc::new(published));
+    }
+
+    fn perform(&self, effect: Effect) {
+        if let Effect::Record(_) = effect {
+            return; // it went with the commit
+        }
+        let record = self.session.record();
+        let seat = Seat {
+            hub: Arc::clone(&self.hub),
+            handle: self.handle.clone(),
+            sources: Arc::clone(&self.sources),
+            record: record.clone(),
+            extra: self.extra.clone(),
+        };
+        perform::perform(seat, effect);
+    }
+
+    fn wake_at(&self) -> Option<Instant> {
+        let deadline = self.session.next_deadline().map(|at| {
+            let ms = at.since(clock::now()).max(0);
+            Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+        });
+        let lazy = self.lazy_since.map(|since| since + LAZY.max(RETRY));
+        [deadline, lazy].into_iter().flatten().min()
+    }
+}
+
+/// Answers that carry nothing need no journal: the agent must not wait for a disk.
+fn needs_no_journal(effect: &Effect) -> bool {
+    matches!(
+        effect,
+        Effect::Answer {
+            answer: Answer::Nothing,
+            ..
+        } | Effect::Dismiss { .. }
+    )
+}
+
+fn meta(message: &Message) -> String {
+    serde_json::to_string(&message.meta).unwrap_or_default()
+}
+
+fn publication(
+    hub: &Hub,
+    session: &Session,
+    extra: &Extra,
+    sources: &Arc<Sources>,
+    changed_at: Timestamp,
+) -> Published {
+    let socket = hub.paths.tmux_socket().to_string_lossy();
+    Published {
+        view: view::session(session, extra, &socket, changed_at),
+        record: session.record().clone(),
+        extra: extra.clone(),
+        sources: Arc::clone(sources),
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Waits until the commit is on disk, or refused. Events get their numbers in the order in which
+/// they are written, and followers hear of them in that order.
+pub async fn write(hub: &Arc<Hub>, mut commit: Commit) -> Result<(), StoreError> {
+    let (tx, rx) = oneshot::channel();
+    {
+        let _order = lock(&hub.order);
+        for event in &mut commit.events {
+            event.seq = hub.next_event();
+        }
+        let rows = commit.events.clone();
+        let followers = hub.followers.clone();
+        hub.journal.submit(commit, move |result| {
+            if result.is_ok() {
+                for row in rows {
+                    let _ = followers.send(row); // nobody may be listening
+                }
+            }
+            let _ = tx.send(result);
+        });
+    }
+    rx.await.unwrap_or(Err(StoreError::Closed))
+}

@@ -1,0 +1,86 @@
+//! What an agent needs on disk before it starts, and its argument list. The user's own settings are
+//! read, never written.
+
+use crate::perform::Seat;
+use serde_json::Value;
+use sm_agents::claude;
+use sm_agents::kind;
+use sm_agents::launch::LaunchRequest;
+use sm_core::AgentKind;
+use std::path::{Path, PathBuf};
+
+pub async fn prepare(
+    seat: &Seat,
+    request: &LaunchRequest,
+    _env: &[(String, String)],
+    home: Option<&Path>,
+) -> Result<Vec<String>, String> {
+    match seat.record.agent {
+        AgentKind::Claude => {
+            let base = own_settings(&request.args, &seat.record.cwd)?;
+            let line = user_status_line(home, &seat.record.cwd);
+            let settings =
+                claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref());
+            write_private(Path::new(&request.settings_path), &settings)?;
+        }
+        AgentKind::Codex | AgentKind::Generic => {}
+    }
+    let launch = kind::launch(seat.record.agent, request).map_err(|error| error.to_string())?;
+    if request.prompt.is_some() && !launch.prompt_given {
+        // found out after the message had been promised to this way: the evidence brings it back
+        tracing::debug!(session = %seat.record.id, "the prompt did not fit on the launch line");
+    }
+    Ok(launch.argv)
+}
+
+/// What the user gave with `--settings` after `--`: a file or JSON.
+fn own_settings(args: &[String], cwd: &str) -> Result<Option<Value>, String> {
+    let Some(given) = claude::launch::user_settings(args) else {
+        return Ok(None);
+    };
+    let text = if given.trim_start().starts_with('{') {
+        given
+    } else {
+        let path = Path::new(cwd).join(&given);
+        std::fs::read_to_string(&path)
+            .map_err(|error| format!("the settings {} cannot be read: {error}", path.display()))?
+    };
+    serde_json::from_str(&text)
+        .map(Some)
+        .map_err(|error| format!("the given --settings are not JSON: {error}"))
+}
+
+/// The status line that would be shown without ours: local before project before user.
+fn user_status_line(home: Option<&Path>, cwd: &str) -> Option<Value> {
+    let project = Path::new(cwd).join(".claude");
+    let files: Vec<PathBuf> = [
+        Some(project.join("settings.local.json")),
+        Some(project.join("settings.json")),
+        home.map(|home| home.join("settings.json")),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    files.iter().find_map(|file| {
+        let text = std::fs::read_to_string(file).ok()?;
+        let settings: Value = serde_json::from_str(&text).ok()?;
+        settings
+            .get("statusLine")
+            .filter(|line| line.is_object())
+            .cloned()
+    })
+}
+
+fn write_private(path: &Path, value: &Value) -> Result<(), String> {
+    use std::io::Write;
+    use std::os::unix::fs::OpenOptionsExt;
+    let text = serde_json::to_vec_pretty(value).unwrap_or_default();
+    std::fs::OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)
+        .and_then(|mut file| file.write_all(&text))
+        .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}

@@ -1,0 +1,324 @@
+//! What agents' hooks send. Whatever comes, the agent is answered quickly and never with an error
+//! that could hurt it: an unknown session or a bad payload is answered with nothing.
+
+use super::{ApiError, Shared};
+use crate::actor::Wake;
+use crate::hub::{Handle, Hub};
+use crate::{clock, launch, origin};
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use sm_agents::kind;
+use sm_agents::parsed::event as own;
+use sm_client::wire;
+use sm_core::signal::{HookCall, Origin, Signal, UsageSample, UsageSource};
+use sm_core::{AgentKind, Answer, Event, EventId, RequestId, SessionId, Timestamp, WaiterId};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The hook gives up after 250 ms; an answer after that would be nobody's.
+const PATIENCE: Duration = Duration::from_millis(220);
+
+/// A hook call as it came by socket or from the spool.
+pub struct Incoming {
+    pub agent: String,
+    pub event: String,
+    pub session: String,
+    pub id: String,
+    pub at: Option<i64>,
+    pub ancestors: String,
+    pub body: Vec<u8>,
+}
+
+pub async fn hook(
+    State(hub): State<Shared>,
+    Path((agent, event)): Path<(String, String)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
+    let header = |name: &str| {
+        headers
+            .get(name)
+            .and_then(|v| v.to_str().ok())
+            .unwrap_or_default()
+            .to_string()
+    };
+    let incoming = Incoming {
+        agent,
+        event,
+        session: header(wire::SESSION_HEADER),
+        id: header(wire::EVENT_ID_HEADER),
+        at: header(wire::AT_HEADER).parse().ok(),
+        ancestors: header(wire::ANCESTORS_HEADER),
+        body: body.to_vec(),
+    };
+    let secret = header(wire::SECRET_HEADER);
+    let Some(handle) = SessionId::new(incoming.session.clone())
+        .ok()
+        .and_then(|id| hub.sessions.get(&id))
+    else {
+        return nothing(); // an agent of another instance, or of a session that was purged
+    };
+    if !secret.is_empty() && !launch::proves(&hub, &handle.id, &secret) {
+        tracing::warn!(session = %handle.id, "a hook with a wrong secret was ignored");
+        return nothing();
+    }
+    match incoming.event.as_str() {
+        own::MAILBOX => mailbox(hub, handle, incoming).await,
+        own::STATUS_LINE => status_line(&hub, &handle, incoming).await,
+        _ => {
+            let (request, answer) = hub.answers.ask();
+            let event = incoming.event.clone();
+            let agent = handle.now().record.agent;
+            deliver(&hub, &handle, incoming, Some(request)).await;
+            let answer = match tokio::time::timeout(PATIENCE, answer).await {
+                Ok(Ok(answer)) => answer,
+                Ok(Err(_)) | Err(_) => {
+                    hub.answers.forget(request);
+                    Answer::Nothing
+                }
+            };
+            print(agent, &event, &answer)
+        }
+    }
+}
+
+fn nothing() -> Response {
+    StatusCode::OK.into_response()
+}
+
+fn print(agent: AgentKind, event: &str, answer: &Answer) -> Response {
+    let shown = match answer {
+        Answer::Context { .. } => Some("sm: a message was given to the agent"),
+        Answer::Nothing | Answer::Continue { .. } => None,
+    };
+    (StatusCode::OK, kind::answer(agent, event, answer, shown)).into_response()
+}
+
+/// Translates a hook call and wakes the session with it.
+pub async fn deliver(
+    hub: &Arc<Hub>,
+    handle: &Handle,
+    incoming: Incoming,
+    request: Option<RequestId>,
+) {
+    let published = handle.now();
+    let record = &published.record;
+    let at = incoming.at.map_or_else(clock::now, Timestamp);
+    if incoming.agent == AgentKind::Generic.as_str() && incoming.event == own::OUTPUT {
+        let active = serde_json::from_slice::<OutputBody>(&incoming.body).is_ok_and(|b| b.active);
+        handle.send(Wake::Event(Event::Output { active }));
+        if let Some(request) = request {
+            hub.answers.give(request, Answer::Nothing);
+        }
+        return;
+    }
+    let Some(call) = call(record, &incoming, at, request) else {
+        if let Some(request) = request {
+            hub.answers.give(request, Answer::Nothing);
+        }
+        return;
+    };
+    if let Signal::ContextStarted { .. } = call.signal {
+        // what the old context proved has to be known before the new one begins
+        published.sources.read(handle).await;
+    }
+    let transcript = match &call.signal {
+        Signal::ContextStarted { transcript, .. } | Signal::PromptAccepted { transcript, .. } => {
+            transcript.clone()
+        }
+        _ => None,
+    };
+    let conversation = call.conversation.clone();
+    let foreign = matches!(call.origin, Origin::SubAgent | Origin::Nested);
+    handle.send(Wake::Event(Event::Hook(call)));
+    if let (Some(path), Some(conversation), false) = (transcript, conversation, foreign) {
+        let path = std::path::PathBuf::from(path);
+        if handle.now().record.conversation.as_ref() == Some(&conversation) {
+            let handle = handle.clone();
+            let hub = Arc::clone(hub);
+            tokio::spawn(async move {
+                published
+                    .sources
+                    .follow(&path, &conversation, &handle)
+                    .await;
+                hub.watcher
+                    .watch(&path, crate::watch::Changed::Transcript(handle.id.clone()));
+                published.sources.read(&handle).await;
+            });
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct OutputBody {
+    active: bool,
+}
+
+fn call(
+    record: &sm_core::Record,
+    incoming: &Incoming,
+    at: Timestamp,
+    request: Option<RequestId>,
+) -> Option<HookCall> {
+    let parsed = kind::parse_hook(record.agent, &incoming.event, &incoming.body, at);
+    for warning in &parsed.warnings {
+        tracing::debug!(session = %record.id, %warning, event = %incoming.event, "odd hook payload");
+    }
+    let origin = match parsed.origin_hint {
+        Some(origin) => origin,
+        None => origin::of(record.agent, record.process, &incoming.ancestors),
+    };
+    let id = EventId::new(incoming.id.clone())
+        .or_else(|_| EventId::new(clock::random_hex(8)))
+        .ok()?;
+    Some(HookCall {
+        id,
+        at,
+        conversation: parsed.conversation,
+        origin,
+        request,
+        signal: parsed.signal,
+    })
+}
+
+/// The status line is answered from its own payload; the sample goes on to the session.
+async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Response {
+    let record = handle.now().record.clone();
+    let at = incoming.at.map_or_else(clock::now, Timestamp);
+    let Some(call) = call(&record, &incoming, at, None) else {
+        return nothing();
+    };
+    let text = match &call.signal {
+        Signal::Usage(UsageSample {
+            used_percentage: Some(used),
+            ..
+        }) => format!("{used:.0}% ctx"),
+        _ => "–% ctx".to_string(),
+    };
+    deliver(hub, handle, incoming, None).await;
+    (StatusCode::OK, text).into_response()
+}
+
+/// Keeps the waiter's request open until there is a text for it, or it is no longer wanted.
+async fn mailbox(hub: Shared, handle: Handle, incoming: Incoming) -> Response {
+    let (waiter, text) = hub.mailboxes.open(handle.id.clone());
+    let record = handle.now().record.clone();
+    let at = incoming.at.map_or_else(clock::now, Timestamp);
+    let Some(mut call) = call(&record, &incoming, at, None) else {
+        return StatusCode::NO_CONTENT.into_response();
+    };
+    call.signal = Signal::MailboxOpen { waiter };
+    let mut guard = Leaving {
+        hub: Arc::clone(&hub),
+        waiter: Some(waiter),
+    };
+    handle.send(Wake::Event(Event::Hook(call)));
+    let text = tokio::select! {
+        text = text => text.ok().flatten(),
+        () = hub.stop.cancelled() => None,
+    };
+    guard.waiter = None;
+    match text {
+        Some(text) => {
+            let header = [(wire::WAITER_HEADER, waiter.0.to_string())];
+            (StatusCode::OK, header, text).into_response()
+        }
+        None => StatusCode::NO_CONTENT.into_response(),
+    }
+}
+
+/// A waiter whose connection closes while it waits is struck off.
+struct Leaving {
+    hub: Shared,
+    waiter: Option<WaiterId>,
+}
+
+impl Drop for Leaving {
+    fn drop(&mut self) {
+        if let Some(waiter) = self.waiter {
+            if let Some(session) = self.hub.mailboxes.gone(waiter) {
+                self.hub.wake(&session, Event::WaiterGone { waiter });
+            }
+        }
+    }
+}
+
+pub async fn taken(
+    State(hub): State<Shared>,
+    Path(waiter): Path<u64>,
+) -> Result<StatusCode, ApiError> {
+    let waiter = WaiterId(waiter);
+    match hub.mailboxes.take(waiter) {
+        Some((session, flight)) => {
+            hub.wake(
+                &session,
+                Event::Mailed {
+                    flight,
+                    waiter,
+                    taken: true,
+                },
+            );
+            Ok(StatusCode::OK)
+        }
+        None => Err(ApiError::conflict(
+            "this text was taken back",
+            "do not hand it on",
+        )),
+    }
+}
+
+/// The body older status-line scripts send: usage, or the notice of a compaction.
+#[derive(Deserialize)]
+struct UsageBody {
+    session_id: String,
+    used_percentage: Option<f64>,
+    total_input_tokens: Option<u64>,
+    context_window_size: Option<u64>,
+    event: Option<String>,
+    trigger: Option<String>,
+}
+
+pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
+    let Ok(body) = serde_json::from_slice::<UsageBody>(&body) else {
+        return ApiError::bad(
+            "the body is not a usage report",
+            "GET /openapi.json describes it",
+        )
+        .into_response();
+    };
+    let handle = SessionId::new(body.session_id)
+        .ok()
+        .and_then(|id| hub.sessions.get(&id));
+    let Some(handle) = handle else {
+        return axum::Json(serde_json::json!({"status": "unknown_session"})).into_response();
+    };
+    let at = clock::now();
+    let signal = match body.event.as_deref() {
+        Some("compaction") => Signal::CompactionStarting {
+            automatic: body.trigger.as_deref() == Some("auto"),
+        },
+        Some(other) => Signal::Other(other.to_string()),
+        None => Signal::Usage(UsageSample {
+            source: UsageSource::Api,
+            used_percentage: body.used_percentage,
+            tokens: body.total_input_tokens,
+            window: body.context_window_size,
+            at,
+        }),
+    };
+    if let Ok(id) = EventId::new(clock::random_hex(8)) {
+        let call = HookCall {
+            id,
+            at,
+            conversation: None,
+            origin: Origin::Unknown,
+            request: None,
+            signal,
+        };
+        handle.send(Wake::Event(Event::Hook(call)));
+    }
+    axum::Json(serde_json::json!({"status": "ok"})).into_response()
+}

@@ -1,0 +1,240 @@
+//! Messages: accepted once written down, shown with what is known of them, withdrawn while they wait.
+
+use super::types::{MessageView, SendBody};
+use super::{ApiError, Shared, read, sessions};
+use crate::actor::Wake;
+use crate::hub::Handle;
+use crate::{clock, launch, view};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use sm_core::{Event, MessageId, MessageMeta, NewMessage, Sender};
+use sm_store::{MessageRow, Which};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Longer ones belong into a file.
+const LONGEST: usize = 1 << 20;
+
+pub async fn send(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: SendBody = read::body(&body)?;
+    let id = MessageId::new(body.id.clone()).map_err(|error| {
+        ApiError::bad(
+            format!("the message's id is not usable: {error}"),
+            "make a random one; the same id is the same message",
+        )
+    })?;
+    if body.text.trim().is_empty() {
+        return Err(ApiError::bad(
+            "the message is empty",
+            "say something, or give it on standard input with -",
+        ));
+    }
+    if body.text.len() > LONGEST {
+        return Err(ApiError::new(
+            StatusCode::PAYLOAD_TOO_LARGE,
+            format!(
+                "the message has {} bytes; {LONGEST} are the most",
+                body.text.len()
+            ),
+            "write it into a file and send its path",
+        ));
+    }
+    let mode = match body.mode.as_deref() {
+        None => sm_core::Mode::Sequential,
+        Some(word) => view::parse_mode(word).ok_or_else(|| {
+            ApiError::bad(
+                format!("{word:?} is not a mode"),
+                "use sequential, important or urgent",
+            )
+        })?,
+    };
+    // a repeat of a message that came to its end long ago is still the same message
+    if let Some(known) = stored(&hub, &handle, &id).await? {
+        return Ok((StatusCode::OK, Json(known)).into_response());
+    }
+    let from = sender(&hub, &body, &headers)?;
+    let expires_at = body
+        .expires_ms
+        .map(|ms| clock::now().plus(i64::try_from(ms).unwrap_or(i64::MAX)));
+    let message = NewMessage {
+        id: id.clone(),
+        from,
+        text: body.text,
+        mode,
+        raw: body.raw,
+        notify: body.notify,
+        expires_at,
+    };
+    sessions::act(&handle, Event::Send(message)).await?;
+    let view = find(&hub, &handle, &id).await?;
+    Ok((StatusCode::CREATED, Json(view)).into_response())
+}
+
+/// A sender inside a session is proven by that session's secret.
+fn sender(hub: &Shared, body: &SendBody, headers: &HeaderMap) -> Result<Sender, ApiError> {
+    let Some(from) = &body.from else {
+        return Ok(Sender::Person);
+    };
+    let from = read::session(hub, from)?;
+    let secret = headers
+        .get(sm_client::wire::SECRET_HEADER)
+        .and_then(|v| v.to_str().ok());
+    if !secret.is_some_and(|secret| launch::proves(hub, &from.id, secret)) {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            format!(
+                "this is not a process of the session {}",
+                from.now().record.name
+            ),
+            "send it from inside that session, or as yourself",
+        ));
+    }
+    let name = from.now().record.name.to_string();
+    Ok(Sender::Session { id: from.id, name })
+}
+
+async fn in_memory(handle: &Handle, id: &MessageId) -> Result<Option<MessageView>, ApiError> {
+    let (tx, rx) = oneshot::channel();
+    handle.send(Wake::Message {
+        id: id.clone(),
+        reply: tx,
+    });
+    rx.await.map_err(|_| ApiError::gone())
+}
+
+async fn stored(
+    hub: &Shared,
+    handle: &Handle,
+    id: &MessageId,
+) -> Result<Option<MessageView>, ApiError> {
+    if let Some(view) = in_memory(handle, id).await? {
+        return Ok(Some(view));
+    }
+    let (session, message) = (handle.id.to_string(), id.to_string());
+    let row = read::store(hub, move |reader| reader.message(&session, &message)).await?;
+    Ok(row.and_then(|row| from_row(&row)))
+}
+
+async fn find(hub: &Shared, handle: &Handle, id: &MessageId) -> Result<MessageView, ApiError> {
+    stored(hub, handle, id).await?.ok_or_else(|| {
+        ApiError::not_found(
+            format!("{} has no message {id}", handle.now().record.name),
+            "list them with: sm queue ls",
+        )
+    })
+}
+
+fn from_row(row: &MessageRow) -> Option<MessageView> {
+    let meta: MessageMeta = serde_json::from_str(&row.meta).ok()?;
+    Some(view::message_from(&row.session, &meta, row.text.clone()))
+}
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    #[serde(default)]
+    all: bool,
+}
+
+pub async fn list(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Vec<MessageView>>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    if query.all {
+        let session = handle.id.to_string();
+        let rows = read::store(&hub, move |reader| {
+            reader.messages(&session, Which::All, 1000)
+        })
+        .await?;
+        return Ok(Json(rows.iter().filter_map(from_row).collect()));
+    }
+    let (tx, rx) = oneshot::channel();
+    handle.send(Wake::Messages { reply: tx });
+    Ok(Json(rx.await.map_err(|_| ApiError::gone())?))
+}
+
+#[derive(Deserialize)]
+pub struct ShowQuery {
+    wait_ms: Option<u64>,
+    until: Option<String>,
+}
+
+const ORDER: [&str; 3] = ["written", "submitted", "consumed"];
+
+pub async fn show(
+    State(hub): State<Shared>,
+    Path((wanted, message)): Path<(String, String)>,
+    Query(query): Query<ShowQuery>,
+) -> Result<Json<MessageView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let id = MessageId::new(message).map_err(|error| {
+        ApiError::bad(
+            format!("that cannot be a message id: {error}"),
+            "list them with: sm queue ls",
+        )
+    })?;
+    let until = query.until.as_deref().unwrap_or("submitted");
+    let Some(rank) = ORDER.iter().position(|state| *state == until) else {
+        return Err(ApiError::bad(
+            format!("{until:?} cannot be waited for"),
+            format!("use one of: {}", ORDER.join(", ")),
+        ));
+    };
+    let mut seen = handle.subscribe();
+    let deadline = tokio::time::Instant::now()
+        + Duration::from_millis(query.wait_ms.unwrap_or(0).min(3_600_000));
+    loop {
+        seen.borrow_and_update();
+        let view = find(&hub, &handle, &id).await?;
+        let there = ORDER
+            .iter()
+            .position(|state| *state == view.state)
+            .is_some_and(|at| at >= rank);
+        let ended = matches!(view.state.as_str(), "failed" | "expired" | "withdrawn");
+        if there || ended || tokio::time::Instant::now() >= deadline {
+            return Ok(Json(view));
+        }
+        tokio::select! {
+            changed = tokio::time::timeout_at(deadline, seen.changed()) => {
+                if matches!(changed, Ok(Err(_))) {
+                    return Err(ApiError::gone());
+                }
+            }
+            () = hub.stop.cancelled() => return Err(ApiError::gone()),
+        }
+    }
+}
+
+pub async fn withdraw(
+    State(hub): State<Shared>,
+    Path((wanted, message)): Path<(String, String)>,
+) -> Result<Json<MessageView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let id = MessageId::new(message).map_err(|error| {
+        ApiError::bad(
+            format!("that cannot be a message id: {error}"),
+            "list them with: sm queue ls",
+        )
+    })?;
+    find(&hub, &handle, &id).await?;
+    sessions::act(&handle, Event::Withdraw(id.clone())).await?;
+    let view = find(&hub, &handle, &id).await?;
+    if view.state == "withdrawn" {
+        return Ok(Json(view));
+    }
+    Err(ApiError::conflict(
+        format!("the message is already {}", view.state),
+        "what the agent has been given cannot be taken back; tell it otherwise with another message",
+    ))
+}

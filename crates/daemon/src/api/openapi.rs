@@ -1,0 +1,225 @@
+//! The description of the API, served at `/openapi.json`. A test compares it with the routes.
+
+use axum::Json;
+use serde_json::{Map, Value, json};
+
+/// One route: method, path, what it does, what it takes and what it gives.
+pub struct Route {
+    pub method: &'static str,
+    pub path: &'static str,
+    pub summary: &'static str,
+    /// Names of the query's fields.
+    pub query: &'static [&'static str],
+    /// Name of the body's schema.
+    pub body: Option<&'static str>,
+    /// Name of the answer's schema, `[]` behind it for an array.
+    pub answer: &'static str,
+}
+
+macro_rules! routes {
+    ($($method:literal $path:literal $summary:literal ($($query:literal),*) $body:expr, $answer:literal;)*) => {
+        pub const ROUTES: &[Route] = &[$(Route {
+            method: $method, path: $path, summary: $summary, query: &[$($query),*], body: $body, answer: $answer,
+        }),*];
+    };
+}
+
+routes! {
+    "get" "/health" "Is the daemon well?" () None, "Health";
+    "get" "/status" "What the daemon knows of itself: problems and what needs attention" () None, "Status";
+    "post" "/stop" "Stop the daemon; sessions go on" () None, "Health";
+    "post" "/gc" "Remove what is old, or show what would be" () Some("Gc"), "GcReport";
+    "get" "/openapi.json" "This description" () None, "Any";
+    "get" "/sessions" "Sessions that live or need attention; all of them with all=true" ("all") None, "Session[]";
+    "post" "/sessions" "Start a session" () Some("NewSession"), "Session";
+    "get" "/sessions/{session}" "One session, by id, unique id prefix or name" () None, "Session";
+    "patch" "/sessions/{session}" "Rename a session" () Some("Patch"), "Session";
+    "delete" "/sessions/{session}" "End the session's own processes; with purge=true forget it" ("purge") None, "Session";
+    "post" "/sessions/{session}/restore" "Start a lost or exited session again, in its own conversation" () Some("Restore"), "Session";
+    "get" "/sessions/{session}/wait" "Wait until the session has a state" ("for", "timeout_ms") None, "Session";
+    "get" "/sessions/{session}/attach" "The command that attaches to its terminal" () None, "Attach";
+    "get" "/sessions/{session}/output" "Readable text of its terminal" ("lines") None, "Output";
+    "get" "/sessions/{session}/events" "Its history" ("after", "limit") None, "Event[]";
+    "get" "/sessions/{session}/messages" "Messages not yet consumed; all of them with all=true" ("all") None, "Message[]";
+    "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
+    "get" "/sessions/{session}/messages/{message}" "What is known of a message; waits until it has come that far" ("wait_ms", "until") None, "Message";
+    "delete" "/sessions/{session}/messages/{message}" "Withdraw a message the agent does not have yet" () None, "Message";
+    "get" "/events" "All events as they happen (server-sent events)" ("session", "after") None, "Event";
+    "post" "/hooks/context-usage" "A usage report, or the notice of a compaction" () Some("Usage"), "Any";
+    "post" "/hooks/{agent}/{event}" "A hook of an agent; the answer is what the hook prints" () Some("Any"), "Any";
+    "post" "/mailbox/{waiter}/taken" "A waiter hands its text to its agent" () None, "Any";
+    "post" "/launch/{session}/{launch}" "What a launcher is to run, once" () None, "Any";
+    "post" "/launch/{session}/{launch}/started" "The agent runs" () Some("Any"), "Any";
+    "post" "/launch/{session}/{launch}/failed" "The agent could not be started" () Some("Any"), "Any";
+    "post" "/launch/{session}/{launch}/exited" "The agent has ended" () Some("Any"), "Any";
+}
+
+pub async fn serve() -> Json<Value> {
+    Json(description())
+}
+
+pub fn description() -> Value {
+    let mut paths: Map<String, Value> = Map::new();
+    for route in ROUTES {
+        let entry = paths.entry(route.path).or_insert_with(|| json!({}));
+        if let Value::Object(methods) = entry {
+            methods.insert(route.method.to_string(), operation(route));
+        }
+    }
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "sm",
+            "version": super::daemon::VERSION,
+            "description": "Sessions of coding agents. Over the Unix socket, or on 127.0.0.1 for the same user or with the token. Errors are {error, hint}.",
+        },
+        "paths": paths,
+        "components": {"schemas": schemas()},
+    })
+}
+
+fn operation(route: &Route) -> Value {
+    let mut parameters: Vec<Value> = route
+        .path
+        .split('/')
+        .filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+        .map(|name| json!({"name": name, "in": "path", "required": true, "schema": {"type": "string"}}))
+        .collect();
+    parameters.extend(
+        route
+            .query
+            .iter()
+            .map(|name| json!({"name": name, "in": "query", "schema": {"type": "string"}})),
+    );
+    let mut operation = json!({
+        "summary": route.summary,
+        "parameters": parameters,
+        "responses": {
+            "200": {"description": "done", "content": {"application/json": {"schema": schema(route.answer)}}},
+            "default": {"description": "refused", "content": {"application/json": {"schema": schema("Error")}}},
+        },
+    });
+    if let (Some(body), Value::Object(fields)) = (route.body, &mut operation) {
+        let content = json!({"content": {"application/json": {"schema": schema(body)}}});
+        fields.insert("requestBody".into(), content);
+    }
+    operation
+}
+
+fn schema(name: &str) -> Value {
+    match name.strip_suffix("[]") {
+        Some(item) => json!({"type": "array", "items": schema(item)}),
+        None => json!({"$ref": format!("#/components/schemas/{name}")}),
+    }
+}
+
+fn schemas() -> Value {
+    let text = || json!({"type": "string"});
+    let maybe_text = || json!({"type": ["string", "null"]});
+    let number = || json!({"type": "integer"});
+    let maybe_number = || json!({"type": ["integer", "null"]});
+    let texts = || json!({"type": "array", "items": {"type": "string"}});
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    json!({
+        "Any": {},
+        "Error": object(json!({"error": text(), "hint": text()})),
+        "Health": object(json!({"ok": {"type": "boolean"}, "version": text(), "protocol": number(), "pid": number()})),
+        "Status": object(json!({
+            "pid": number(), "version": text(), "protocol": number(), "socket": text(), "address": maybe_text(),
+            "sessions": number(), "uptime_ms": number(), "attention": texts(), "problems": texts(),
+        })),
+        "Session": object(json!({
+            "id": text(), "name": text(), "agent": text(),
+            "state": {"type": "string", "enum": ["starting", "working", "idle", "waiting", "compacting", "handing_off", "exited", "lost"]},
+            "state_reason": text(), "generation": number(), "compactions": number(),
+            "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
+            "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text()})),
+            "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
+            "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(), "turn": number(),
+            "created_at": text(), "changed_at": text(),
+            "queue": object(json!({"queued": number(), "held": number(), "held_reason": maybe_text()})),
+            "attention": maybe_text(),
+        })),
+        "Message": object(json!({
+            "id": text(), "session": text(),
+            "from": object(json!({"kind": {"type": "string", "enum": ["person", "session", "sm"]}, "id": maybe_text(), "name": maybe_text()})),
+            "mode": {"type": "string", "enum": ["sequential", "important", "urgent"]},
+            "state": {"type": "string", "enum": ["queued", "held", "written", "submitted", "consumed", "expired", "withdrawn", "failed"]},
+            "reason": maybe_text(), "way": maybe_text(), "proof": maybe_text(), "text": text(), "created_at": text(), "changed_at": text(),
+        })),
+        "Event": object(json!({
+            "seq": number(), "at": text(), "session": text(), "generation": number(), "turn": number(), "kind": text(), "text": text(),
+        })),
+        "NewSession": object(json!({
+            "id": text(), "agent": {"type": "string", "enum": ["claude", "codex", "generic"]}, "name": text(), "cwd": text(),
+            "args": texts(), "command": texts(), "prompt": text(), "env": {"type": "array", "items": texts()},
+            "parent": text(), "cols": number(), "rows": number(),
+        })),
+        "Patch": object(json!({"name": text()})),
+        "Restore": object(json!({"env": {"type": "array", "items": texts()}, "cols": number(), "rows": number(), "fresh": {"type": "boolean"}})),
+        "Send": object(json!({
+            "id": text(), "text": text(), "mode": text(), "raw": {"type": "boolean"}, "from": text(), "notify": {"type": "boolean"}, "expires_ms": number(),
+        })),
+        "Usage": object(json!({
+            "session_id": text(), "used_percentage": {"type": "number"}, "total_input_tokens": number(), "total_output_tokens": number(),
+            "context_window_size": number(), "event": text(), "trigger": text(),
+        })),
+        "Attach": object(json!({"argv": texts()})),
+        "Output": object(json!({"text": text()})),
+        "Gc": object(json!({"dry_run": {"type": "boolean"}})),
+        "GcReport": object(json!({
+            "dry_run": {"type": "boolean"}, "bytes": number(),
+            "items": {"type": "array", "items": object(json!({"session": text(), "path": text(), "bytes": number(), "reason": text()}))},
+        })),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    /// `(method, path)` of every route in the router's own source.
+    fn served() -> BTreeSet<(String, String)> {
+        let source: String = include_str!("mod.rs")
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join("");
+        let mut found = BTreeSet::new();
+        for part in source.split(".route(\"").skip(1) {
+            let Some((path, rest)) = part.split_once('"') else {
+                continue;
+            };
+            let calls = rest.split(".route(").next().unwrap_or_default();
+            for method in ["get", "post", "patch", "delete"] {
+                let direct = format!(",{method}(");
+                let chained = format!(".{method}(");
+                if calls.contains(&direct) || calls.contains(&chained) {
+                    found.insert((method.to_string(), path.to_string()));
+                }
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn the_description_lists_exactly_the_routes() {
+        let described: BTreeSet<_> = ROUTES
+            .iter()
+            .map(|r| (r.method.to_string(), r.path.to_string()))
+            .collect();
+        assert!(described.len() > 20);
+        assert_eq!(described, served());
+    }
+
+    #[test]
+    fn every_schema_that_is_named_exists() {
+        let schemas = schemas();
+        for route in ROUTES {
+            for name in [Some(route.answer), route.body].into_iter().flatten() {
+                let name = name.trim_end_matches("[]");
+                assert!(schemas.get(name).is_some(), "{name}");
+            }
+        }
+    }
+}

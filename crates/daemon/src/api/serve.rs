@@ -1,0 +1,283 @@
+//! Connections: accepting them, saying who is there, and never letting one hold what it does not use.
+//!
+//! Heads have a deadline and bounds (hyper), bodies too ([`read_body`]), and the number of TCP
+//! connections is bounded, that of other users far lower than our own: they can only be refused,
+//! and must not take our place. Nothing here knows a route.
+
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::http::Request;
+use futures_util::StreamExt;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream, UnixListener};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio_util::sync::CancellationToken;
+use tower::ServiceExt;
+
+use super::access::Peer;
+use crate::peer::{PeerUid, tcp_peer_uid, unix_peer_uid};
+
+/// What one connection, and all of them, may use.
+#[derive(Debug, Clone, Copy)]
+pub struct Limits {
+    /// For the whole head of a request; also how long an unused connection stays open.
+    pub head_deadline: Duration,
+    pub head_bytes: usize,
+    pub headers: usize,
+    /// TCP connections of our own user.
+    pub own_connections: usize,
+    /// TCP connections of others and of nobody known.
+    pub other_connections: usize,
+    /// How long answers under way may take when the daemon stops.
+    pub grace: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_deadline: Duration::from_secs(5),
+            head_bytes: 64 * 1024,
+            headers: 64,
+            own_connections: 512,
+            other_connections: 32,
+            grace: Duration::from_secs(2),
+        }
+    }
+}
+
+/// After an answer that did not wait for the body: how much of it is still taken, and how long, so
+/// that the sender gets to read the answer instead of a reset.
+const LINGER_BYTES: usize = 16 * 1024 * 1024;
+const LINGER: Duration = Duration::from_secs(1);
+/// When accepting fails (too many open files), how long until the next try.
+const PAUSE: Duration = Duration::from_millis(50);
+const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
+content-length: 76\r\nconnection: close\r\n\r\n\
+{\"error\":\"too many connections\",\"hint\":\"close some, or use the Unix socket\"}";
+
+/// Accepts until `stop`, then lets answers under way finish within the grace.
+pub async fn serve_unix(
+    listener: UnixListener,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let uid = unix_peer_uid(&stream).into();
+                let (router, stop) = (router.clone(), stop.clone());
+                connections.spawn(async move {
+                    serve_connection(stream, Peer::Unix { uid }, router, limits, stop).await;
+                });
+            }
+            Err(e) => accept_failed(&e).await,
+        }
+    }
+    drop(listener);
+    finish(connections, limits.grace).await;
+}
+
+/// As [`serve_unix`]. Who is there is asked when the connection is accepted.
+pub async fn serve_tcp(
+    listener: TcpListener,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) {
+    let places = Places::new(&limits);
+    let mut connections = JoinSet::new();
+    loop {
+        let accepted = tokio::select! {
+            biased;
+            () = stop.cancelled() => break,
+            Some(_) = connections.join_next(), if !connections.is_empty() => continue,
+            accepted = listener.accept() => accepted,
+        };
+        let (stream, from) = match accepted {
+            Ok(accepted) => accepted,
+            Err(e) => {
+                accept_failed(&e).await;
+                continue;
+            }
+        };
+        let uid = match stream.local_addr() {
+            Ok(local) => tcp_peer_uid(from, local),
+            Err(_) => PeerUid::Unknown,
+        };
+        let Some(place) = places.take(uid) else {
+            busy(&stream);
+            continue;
+        };
+        // Answers are small and waited for.
+        let _ = stream.set_nodelay(true);
+        let (router, stop) = (router.clone(), stop.clone());
+        connections.spawn(async move {
+            serve_connection(stream, Peer::Tcp { uid }, router, limits, stop).await;
+            drop(place);
+        });
+    }
+    drop(listener);
+    finish(connections, limits.grace).await;
+}
+
+/// Serves one connection until either side closes it, or until `stop` and its answer is out.
+pub async fn serve_connection<S>(
+    io: S,
+    peer: Peer,
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        request.extensions_mut().insert(peer);
+        Box::pin(router.clone().oneshot(request.map(Body::new)))
+    });
+    let mut connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head_deadline)
+        .max_headers(limits.headers)
+        .max_buf_size(limits.head_bytes.max(8192))
+        .keep_alive(true)
+        .serve_connection(TokioIo::new(io), service);
+    let mut stopping = false;
+    let served = loop {
+        tokio::select! {
+            served = poll_fn(|cx| connection.poll_without_shutdown(cx)) => break served,
+            () = stop.cancelled(), if !stopping => {
+                stopping = true;
+                std::pin::Pin::new(&mut connection).graceful_shutdown();
+            }
+        }
+    };
+    if let Err(e) = served {
+        tracing::debug!(?peer, "connection: {e}");
+    }
+    linger(connection.into_parts().io.into_inner()).await;
+}
+
+/// Closing with unread bytes would reset the connection and take the answer with it.
+async fn linger<S: AsyncRead + AsyncWrite + Unpin>(mut io: S) {
+    let rest = async {
+        io.shutdown().await?;
+        let mut buffer = [0u8; 4096];
+        let mut taken = 0;
+        while taken < LINGER_BYTES {
+            match io.read(&mut buffer).await? {
+                0 => break,
+                length => taken += length,
+            }
+        }
+        io::Result::Ok(())
+    };
+    // However it ends, the connection is closed now.
+    let _ = tokio::time::timeout(LINGER, rest).await;
+}
+
+/// Why a body was not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BodyError {
+    #[error("the body is too large")]
+    TooLarge,
+    #[error("the body took too long")]
+    TooSlow,
+    #[error("the body broke off")]
+    Broken,
+}
+
+/// The whole body, if it has at most `limit` bytes and arrives within `deadline`.
+pub async fn read_body(body: Body, limit: usize, deadline: Duration) -> Result<Bytes, BodyError> {
+    use hyper::body::Body as _;
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    let reading = async {
+        let mut chunks = body.into_data_stream();
+        let mut first: Option<Bytes> = None;
+        let mut whole: Vec<u8> = Vec::new();
+        while let Some(chunk) = chunks.next().await {
+            let chunk = chunk.map_err(|_| BodyError::Broken)?;
+            let so_far = whole.len() + first.as_ref().map_or(0, Bytes::len);
+            if chunk.len() > limit.saturating_sub(so_far) {
+                return Err(BodyError::TooLarge);
+            }
+            match first.take() {
+                // Most bodies are one chunk: those are never copied.
+                None if whole.is_empty() => first = Some(chunk),
+                None => whole.extend_from_slice(&chunk),
+                Some(before) => {
+                    whole.extend_from_slice(&before);
+                    whole.extend_from_slice(&chunk);
+                }
+            }
+        }
+        Ok(first.unwrap_or_else(|| whole.into()))
+    };
+    match tokio::time::timeout(deadline, reading).await {
+        Ok(read) => read,
+        Err(_) => Err(BodyError::TooSlow),
+    }
+}
+
+/// The TCP connections there may be.
+struct Places {
+    own_uid: u32,
+    own: Arc<Semaphore>,
+    others: Arc<Semaphore>,
+}
+
+impl Places {
+    fn new(limits: &Limits) -> Self {
+        Self {
+            own_uid: rustix::process::getuid().as_raw(),
+            own: Arc::new(Semaphore::new(limits.own_connections)),
+            others: Arc::new(Semaphore::new(limits.other_connections)),
+        }
+    }
+
+    fn take(&self, uid: PeerUid) -> Option<OwnedSemaphorePermit> {
+        let places = match uid {
+            PeerUid::Uid(uid) if uid == self.own_uid => &self.own,
+            PeerUid::Uid(_) | PeerUid::Unknown => &self.others,
+        };
+        Arc::clone(places).try_acquire_owned().ok()
+    }
+}
+
+/// A new connection takes this much without waiting; if not, it is just closed.
+fn busy(stream: &TcpStream) {
+    let _ = stream.try_write(BUSY);
+    tracing::warn!("a TCP connection was refused: too many at once");
+}
+
+async fn accept_failed(error: &io::Error) {
+    tracing::warn!("a connection could not be accepted: {error}");
+    tokio::time::sleep(PAUSE).await;
+}
+
+async fn finish(mut connections: JoinSet<()>, grace: Duration) {
+    let all = async { while connections.join_next().await.is_some() {} };
+    if tokio::time::timeout(grace, all).await.is_err() {
+        tracing::debug!("connections were closed with their answers under way");
+    }
+    connections.shutdown().await;
+}

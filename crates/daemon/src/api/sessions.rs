@@ -1,0 +1,489 @@
+//! Sessions: making, listing, changing, ending, bringing back, waiting for them.
+
+use super::types::{AttachView, NewSessionBody, PatchBody, RestoreBody, SessionView};
+use super::{ApiError, Shared, read};
+use crate::actor::{Actor, Wake};
+use crate::hub::Handle;
+use crate::names;
+use crate::stored::Extra;
+use crate::{clock, launch};
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use sm_agents::kind;
+use sm_core::{
+    AgentKind, Event, MessageId, Mode, NewMessage, NewSession, Sender, Session, SessionId,
+    SessionName,
+};
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    #[serde(default)]
+    all: bool,
+}
+
+pub async fn list(
+    State(hub): State<Shared>,
+    Query(query): Query<ListQuery>,
+) -> Json<Vec<SessionView>> {
+    let mut views: Vec<SessionView> = hub
+        .sessions
+        .all()
+        .iter()
+        .map(Handle::now)
+        .filter(|p| query.all || p.record.state.is_live() || p.view.attention.is_some())
+        .map(|p| p.view.clone())
+        .collect();
+    let mut children: HashMap<String, Vec<String>> = HashMap::new();
+    for view in &views {
+        if let Some(parent) = &view.parent {
+            children
+                .entry(parent.clone())
+                .or_default()
+                .push(view.id.clone());
+        }
+    }
+    for view in &mut views {
+        view.children = children.remove(&view.id).unwrap_or_default();
+    }
+    views.sort_by(|a, b| {
+        a.created_at
+            .cmp(&b.created_at)
+            .then_with(|| a.id.cmp(&b.id))
+    });
+    Json(views)
+}
+
+pub fn view(hub: &Shared, handle: &Handle) -> SessionView {
+    let mut view = handle.now().view.clone();
+    view.children = hub
+        .sessions
+        .all()
+        .iter()
+        .map(Handle::now)
+        .filter(|p| p.record.parent.as_ref() == Some(&handle.id))
+        .map(|p| p.record.id.to_string())
+        .collect();
+    view.children.sort();
+    view
+}
+
+pub async fn show(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+) -> Result<Json<SessionView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    Ok(Json(view(&hub, &handle)))
+}
+
+pub async fn create(
+    State(hub): State<Shared>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
+    let body: NewSessionBody = read::body(&body)?;
+    let id = body.id.clone().unwrap_or_else(|| clock::random_hex(4));
+    let id = SessionId::new(id).map_err(|error| {
+        ApiError::bad(
+            format!("that cannot be a session id: {error}"),
+            "leave it out",
+        )
+    })?;
+    if let Some(handle) = hub.sessions.get(&id) {
+        // a repeat of the same request; the environment may have been lost with the daemon
+        return Ok((StatusCode::OK, Json(view(&hub, &handle))).into_response());
+    }
+    let agent = AgentKind::parse(&body.agent).ok_or_else(|| {
+        ApiError::bad(
+            format!("there is no agent called {:?}", body.agent),
+            "use claude, codex, or any program: sm new -- my-program --its-flags",
+        )
+    })?;
+    if agent == AgentKind::Generic && body.command.is_empty() {
+        return Err(ApiError::bad(
+            "no program was given",
+            "say: sm new -- my-program --its-flags",
+        ));
+    }
+    if !std::path::Path::new(&body.cwd).is_dir() {
+        return Err(ApiError::bad(
+            format!("{} is not a folder", body.cwd),
+            "give the working folder with --cwd",
+        ));
+    }
+    hub.tmux.version().await.map_err(|error| {
+        ApiError::new(
+            StatusCode::FAILED_DEPENDENCY,
+            error.to_string(),
+            "install it, then run sm doctor",
+        )
+    })?;
+    let parent = parent(&hub, &body, &headers)?;
+    let name = name(&hub, &body, agent, None)?;
+    let handle = introduce(&hub, &body, id, agent, name, parent).await?;
+    Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
+}
+
+/// A parent has to be proven: an agent cannot claim to be another's child.
+fn parent(
+    hub: &Shared,
+    body: &NewSessionBody,
+    headers: &HeaderMap,
+) -> Result<Option<SessionId>, ApiError> {
+    let Some(wanted) = &body.parent else {
+        return Ok(None);
+    };
+    let parent = read::session(hub, wanted)?;
+    let secret = headers
+        .get(sm_client::wire::SECRET_HEADER)
+        .and_then(|v| v.to_str().ok());
+    match secret {
+        Some(secret) if !launch::proves(hub, &parent.id, secret) => Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            format!("this is not a process of the session {wanted}"),
+            "leave --parent out, or run it inside that session",
+        )),
+        Some(_) | None => Ok(Some(parent.id)),
+    }
+}
+
+/// The name that was asked for, or one that is made up; free among live sessions.
+fn name(
+    hub: &Shared,
+    body: &NewSessionBody,
+    agent: AgentKind,
+    by: Option<&SessionId>,
+) -> Result<SessionName, ApiError> {
+    let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
+    let text = match &body.name {
+        Some(name) => name.clone(),
+        None => {
+            let program = body.command.first().map_or(agent.as_str(), String::as_str);
+            let program = program.rsplit('/').next().unwrap_or(program);
+            let live = published.iter().filter(|p| p.record.state.is_live());
+            let taken: Vec<&str> = live.map(|p| p.record.name.as_str()).collect();
+            names::default_name(program, &body.cwd, &taken)
+        }
+    };
+    let name = SessionName::new(text.clone()).map_err(|error| {
+        ApiError::bad(
+            format!("{text:?} cannot be a name: {error}"),
+            "choose another one with --name",
+        )
+    })?;
+    names::check_free(
+        name.as_str(),
+        by.map(SessionId::as_str),
+        published.iter().map(|p| read::named(p)),
+    )
+    .map_err(|error| ApiError::conflict(error.to_string(), error.hint()))?;
+    Ok(name)
+}
+
+async fn introduce(
+    hub: &Shared,
+    body: &NewSessionBody,
+    id: SessionId,
+    agent: AgentKind,
+    name: SessionName,
+    parent: Option<SessionId>,
+) -> Result<Handle, ApiError> {
+    let new = NewSession {
+        id: id.clone(),
+        name,
+        cwd: body.cwd.clone(),
+        parent,
+        conversation: launch::new_conversation(agent),
+        folder: hub
+            .paths
+            .session_dir(id.as_str())
+            .to_string_lossy()
+            .into_owned(),
+    };
+    let extra = Extra {
+        args: body.args.clone(),
+        command: body.command.clone(),
+        cols: body.cols.unwrap_or(120),
+        rows: body.rows.unwrap_or(40),
+        ..Extra::default()
+    };
+    hub.launches.remember(&id, body.env.clone());
+    let session = Session::new(new, *kind::profile(agent), clock::now());
+    let (mut actor, handle) = Actor::new(Arc::clone(hub), session, extra);
+    actor
+        .introduce()
+        .await
+        .map_err(|error| ApiError::store(&error))?;
+    hub.sessions.add(handle.clone());
+    tokio::spawn(actor.run(None));
+    if let Some(prompt) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) {
+        let message = first_message(&id, prompt)?;
+        act(&handle, Event::Send(message)).await?;
+    }
+    act(&handle, Event::LaunchAsked { fresh: false }).await?;
+    Ok(handle)
+}
+
+fn first_message(id: &SessionId, prompt: &str) -> Result<NewMessage, ApiError> {
+    let id = MessageId::new(format!("{id}-prompt")).map_err(|_| ApiError::gone())?;
+    Ok(NewMessage {
+        id,
+        from: Sender::Person,
+        text: prompt.to_string(),
+        mode: Mode::Sequential,
+        raw: false,
+        notify: false,
+        expires_at: None,
+    })
+}
+
+/// An event whose outcome is on disk when this returns.
+pub async fn act(handle: &Handle, event: Event) -> Result<(), ApiError> {
+    let (tx, rx) = oneshot::channel();
+    handle.send(Wake::Do { event, done: tx });
+    match rx.await {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(ApiError::store(&error)),
+        Err(_) => Err(ApiError::gone()),
+    }
+}
+
+pub async fn patch(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    body: Bytes,
+) -> Result<Json<SessionView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: PatchBody = read::body(&body)?;
+    if let Some(text) = body.name {
+        let new = NewSessionBody {
+            name: Some(text),
+            ..NewSessionBody::default()
+        };
+        let now = handle.now();
+        if new.name.as_deref() != Some(now.record.name.as_str()) {
+            let name = name(&hub, &new, now.record.agent, Some(&handle.id))?;
+            act(&handle, Event::Rename(name.clone())).await?;
+            rename_terminal(&hub, &handle, &name).await;
+        }
+    }
+    Ok(Json(view(&hub, &handle)))
+}
+
+/// The terminal follows the name; if it cannot, nothing is lost.
+async fn rename_terminal(hub: &Shared, handle: &Handle, name: &SessionName) {
+    let Some(mut terminal) = handle.now().extra.terminal.clone() else {
+        return;
+    };
+    let Some(session) = terminal.session_id() else {
+        return;
+    };
+    if let Ok(new) = hub.tmux.rename_session(session, name.as_str()).await {
+        terminal.name = new;
+        handle.send(Wake::Terminal(Some(terminal)));
+    }
+}
+
+#[derive(Deserialize)]
+pub struct KillQuery {
+    #[serde(default)]
+    purge: bool,
+}
+
+pub async fn kill(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    Query(query): Query<KillQuery>,
+) -> Result<Json<SessionView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let mut seen = handle.subscribe();
+    act(&handle, Event::KillAsked).await?;
+    let ended = tokio::time::timeout(
+        Duration::from_secs(15),
+        seen.wait_for(|p| !p.record.state.is_live() && p.extra.terminal.is_none()),
+    )
+    .await
+    .is_ok();
+    let view = view(&hub, &handle);
+    if !ended && handle.now().record.state.is_live() {
+        return Err(ApiError::new(
+            StatusCode::REQUEST_TIMEOUT,
+            format!("the agent of {} has not ended yet", view.name),
+            "look at it again in a moment with: sm show",
+        ));
+    }
+    if query.purge {
+        purge(&hub, &handle).await?;
+    }
+    Ok(Json(view))
+}
+
+/// Removes everything that is known of a session that has ended.
+pub async fn purge(hub: &Shared, handle: &Handle) -> Result<(), ApiError> {
+    let (tx, rx) = oneshot::channel();
+    handle.send(Wake::Remove { done: tx });
+    match rx.await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => return Err(ApiError::store(&error)),
+        Err(_) => return Err(ApiError::gone()),
+    }
+    hub.launches.forget(&handle.id);
+    let folder = hub.paths.session_dir(handle.id.as_str());
+    match std::fs::remove_dir_all(&folder) {
+        Ok(()) => Ok(()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(ApiError::new(
+            StatusCode::INTERNAL_SERVER_ERROR,
+            format!("{} could not be removed: {error}", folder.display()),
+            "remove the folder by hand",
+        )),
+    }
+}
+
+pub async fn restore(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    body: Bytes,
+) -> Result<Json<SessionView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: RestoreBody = read::body(&body)?;
+    let now = handle.now();
+    if now.record.state.is_live() {
+        return Err(ApiError::conflict(
+            format!(
+                "{} is not lost: it is {}",
+                now.record.name,
+                now.record.state.word()
+            ),
+            format!("attach to it: sm attach {}", now.record.name),
+        ));
+    }
+    let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
+    names::check_free(
+        now.record.name.as_str(),
+        Some(handle.id.as_str()),
+        published.iter().map(|p| read::named(p)),
+    )
+    .map_err(|error| ApiError::conflict(error.to_string(), error.hint()))?;
+    hub.launches.remember(&handle.id, body.env);
+    if let (Some(cols), Some(rows)) = (body.cols, body.rows) {
+        handle.send(Wake::Extra(Box::new(move |extra| {
+            extra.cols = cols;
+            extra.rows = rows;
+        })));
+    }
+    act(&handle, Event::LaunchAsked { fresh: body.fresh }).await?;
+    Ok(Json(view(&hub, &handle)))
+}
+
+#[derive(Deserialize)]
+pub struct WaitQuery {
+    #[serde(rename = "for")]
+    state: String,
+    timeout_ms: Option<u64>,
+}
+
+const STATES: [&str; 8] = [
+    "starting",
+    "working",
+    "idle",
+    "waiting",
+    "compacting",
+    "handing_off",
+    "exited",
+    "lost",
+];
+
+pub async fn wait(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    Query(query): Query<WaitQuery>,
+) -> Result<Response, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    if !STATES.contains(&query.state.as_str()) {
+        return Err(ApiError::bad(
+            format!("{:?} is not a state", query.state),
+            format!("wait for one of: {}", STATES.join(", ")),
+        ));
+    }
+    let patience = Duration::from_millis(query.timeout_ms.unwrap_or(600_000).min(86_400_000));
+    let mut seen = handle.subscribe();
+    let target = query.state.clone();
+    let reached = seen.wait_for(|p| {
+        // an ended session will not become idle by waiting
+        p.view.state == target || !p.record.state.is_live()
+    });
+    let reached = tokio::select! {
+        reached = tokio::time::timeout(patience, reached) => matches!(reached, Ok(Ok(_))),
+        () = hub.stop.cancelled() => return Err(ApiError::gone()),
+    };
+    let view = view(&hub, &handle);
+    if reached && view.state == query.state {
+        return Ok(Json(view).into_response());
+    }
+    let (status, error) = if reached {
+        (
+            StatusCode::CONFLICT,
+            format!(
+                "{} will not become {}: it is {}",
+                view.name, query.state, view.state
+            ),
+        )
+    } else {
+        (
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "{} is still {} ({})",
+                view.name, view.state, view.state_reason
+            ),
+        )
+    };
+    let hint = format!("look at it: sm show {}", view.name);
+    Ok((
+        status,
+        Json(serde_json::json!({"error": error, "hint": hint, "session": view})),
+    )
+        .into_response())
+}
+
+pub async fn attach(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+) -> Result<Json<AttachView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let now = handle.now();
+    let name = &now.record.name;
+    let Some(terminal) = now
+        .extra
+        .terminal
+        .as_ref()
+        .filter(|_| now.record.state.is_live())
+    else {
+        return Err(ApiError::conflict(
+            format!(
+                "{name} has no terminal: it is {} ({})",
+                now.view.state, now.view.state_reason
+            ),
+            format!(
+                "read its output with: sm output {name}; start it again with: sm restore {name}"
+            ),
+        ));
+    };
+    let argv = hub
+        .tmux
+        .attach_argv(&terminal.name)
+        .map_err(|error| ApiError::conflict(error.to_string(), "run sm doctor"))?;
+    Ok(Json(AttachView {
+        argv: argv
+            .iter()
+            .map(|a| a.to_string_lossy().into_owned())
+            .collect(),
+    }))
+}

@@ -1,0 +1,207 @@
+//! Events that are not asked for: from the terminal, from files that changed, from the spool.
+
+use crate::actor::Wake;
+use crate::api::{self, Incoming};
+use crate::hub::{Handle, Hub};
+use crate::sources;
+use crate::watch::Changed;
+use serde::Deserialize;
+use sm_agents::kind;
+use sm_client::spool::Spool;
+use sm_core::{Event, SessionId};
+use sm_runtime::{Events, PaneId, RuntimeEvent};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// A launcher reports its agent's exit within this time; after it the terminal is simply gone.
+const EXIT_PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Events of the terminals, until the daemon stops.
+pub async fn terminals(hub: Arc<Hub>, mut events: Events) {
+    while let Some(event) = events.recv().await {
+        match event {
+            RuntimeEvent::TitleChanged { pane, title } => {
+                if let Some(handle) = of_pane(&hub, pane) {
+                    let activity = kind::read_title(handle.now().record.agent, &title);
+                    handle.send(Wake::Event(Event::Title(activity)));
+                }
+            }
+            RuntimeEvent::PaneDied { pane, code, signal } => {
+                if let Some(handle) = of_pane(&hub, pane) {
+                    let launch = handle.now().record.launch;
+                    handle.send(Wake::Event(Event::Exited {
+                        launch,
+                        code,
+                        signal,
+                    }));
+                }
+            }
+            RuntimeEvent::PaneClosed { pane } => {
+                if let Some(handle) = of_pane(&hub, pane) {
+                    tokio::spawn(gone(handle));
+                }
+            }
+            RuntimeEvent::ServerGone => {
+                let with_terminal = hub
+                    .sessions
+                    .all()
+                    .into_iter()
+                    .filter(|h| h.now().extra.terminal.is_some());
+                for handle in with_terminal {
+                    tokio::spawn(gone(handle));
+                }
+            }
+        }
+    }
+}
+
+/// The terminal is gone: unless its launcher tells how the agent ended, the session is lost.
+async fn gone(handle: Handle) {
+    let pane = handle.now().extra.terminal.clone();
+    let mut seen = handle.subscribe();
+    let ended = seen.wait_for(|p| !p.record.state.is_live());
+    let reported = tokio::time::timeout(EXIT_PATIENCE, ended).await.is_ok();
+    if !reported && handle.now().extra.terminal == pane {
+        handle.send(Wake::Event(Event::TerminalGone));
+    }
+    if handle.now().extra.terminal == pane {
+        handle.send(Wake::Terminal(None));
+    }
+}
+
+fn of_pane(hub: &Hub, pane: PaneId) -> Option<Handle> {
+    hub.sessions.all().into_iter().find(|handle| {
+        handle
+            .now()
+            .extra
+            .terminal
+            .as_ref()
+            .and_then(|t| t.pane_id())
+            == Some(pane)
+    })
+}
+
+/// Files that changed, until the daemon stops.
+pub async fn files(hub: Arc<Hub>, mut changed: mpsc::UnboundedReceiver<PathBuf>) {
+    while let Some(path) = changed.recv().await {
+        // one write is told several times: what has piled up is looked at once
+        let mut paths = vec![path];
+        while let Ok(more) = changed.try_recv() {
+            if !paths.contains(&more) {
+                paths.push(more);
+            }
+        }
+        for path in paths {
+            for whose in hub.watcher.whose(&path) {
+                match whose {
+                    Changed::Transcript(id) => {
+                        if let Some(handle) = hub.sessions.get(&id) {
+                            let sources = Arc::clone(&handle.now().sources);
+                            tokio::spawn(async move { sources.read(&handle).await });
+                        }
+                    }
+                    Changed::Status(id) => {
+                        if let Some(handle) = hub.sessions.get(&id) {
+                            status(&handle);
+                        }
+                    }
+                    Changed::Spool => spool(&hub).await,
+                }
+            }
+        }
+    }
+}
+
+fn status(handle: &Handle) {
+    let now = handle.now();
+    let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process) else {
+        return;
+    };
+    if let Some(reading) = sources::read_status(now.record.agent, home, process.pid) {
+        handle.send(Wake::Event(Event::Status(reading)));
+    }
+}
+
+#[derive(Deserialize)]
+struct Line {
+    id: String,
+    at: i64,
+    agent: String,
+    event: String,
+    session: String,
+    #[serde(default)]
+    ancestors: String,
+    #[serde(default)]
+    body: String,
+}
+
+/// Takes in what hooks could not deliver, in order.
+pub async fn spool(hub: &Arc<Hub>) {
+    let spool = Spool::new(hub.paths.spool_dir());
+    let taken = match spool.take() {
+        Ok(taken) => taken,
+        Err(error) => {
+            hub.problem(format!("the spool of hook events cannot be read: {error}"));
+            return;
+        }
+    };
+    for file in taken {
+        let mut woken: Vec<Handle> = Vec::new();
+        match file.lines() {
+            Ok(lines) => {
+                for line in lines.flatten() {
+                    if let Some(handle) = spooled(hub, &line).await {
+                        if !woken.iter().any(|known| known.id == handle.id) {
+                            woken.push(handle);
+                        }
+                    }
+                }
+            }
+            Err(error) => {
+                hub.problem(format!("{} cannot be read: {error}", file.path().display()));
+                continue;
+            }
+        }
+        let hub = Arc::clone(hub);
+        tokio::spawn(async move {
+            // the file goes only when every session has journaled what was in it
+            for handle in woken {
+                let (tx, rx) = tokio::sync::oneshot::channel();
+                handle.send(Wake::Messages { reply: tx });
+                let _ = rx.await;
+            }
+            if let Err(error) = file.done() {
+                hub.problem(format!("a spool file could not be removed: {error}"));
+            }
+        });
+    }
+}
+
+async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<Handle> {
+    let Ok(line) = serde_json::from_slice::<Line>(line) else {
+        tracing::warn!("a torn line in the spool was skipped");
+        return None;
+    };
+    let handle = SessionId::new(line.session.clone())
+        .ok()
+        .and_then(|id| hub.sessions.get(&id))?;
+    if line.agent == "launch" {
+        if let Err(error) = api::launcher_report(hub, &handle, &line.event, line.body.as_bytes()) {
+            tracing::warn!(?error, "a spooled report of a launcher was not understood");
+        }
+        return Some(handle);
+    }
+    let incoming = Incoming {
+        agent: line.agent,
+        event: line.event,
+        session: line.session,
+        id: line.id,
+        at: Some(line.at),
+        ancestors: line.ancestors,
+        body: line.body.into_bytes(),
+    };
+    api::deliver_hook(hub, &handle, incoming, None).await;
+    Some(handle)
+}

@@ -1,0 +1,126 @@
+//! What is old goes: logs and folders of sessions that ended long ago, and old lines of history.
+//! Shown before it is done; nothing of a live session is ever touched.
+
+use crate::api::ApiError;
+use crate::clock;
+use crate::hub::{Handle, Hub};
+use serde::Serialize;
+use sm_core::Timestamp;
+use sm_store::Prune;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+#[derive(Debug, Serialize, PartialEq, Eq)]
+pub struct Report {
+    pub dry_run: bool,
+    pub items: Vec<Item>,
+    pub bytes: u64,
+}
+
+#[derive(Debug, Clone, Serialize, PartialEq, Eq)]
+pub struct Item {
+    pub session: String,
+    pub path: String,
+    pub bytes: u64,
+    pub reason: String,
+}
+
+const DAY: i64 = 86_400_000;
+
+pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> {
+    let now = clock::now();
+    let keep = &hub.config.retention;
+    let logs_before = now.plus(-i64::from(keep.logs_days) * DAY);
+    let events_before = now.plus(-i64::from(keep.events_days) * DAY);
+    let ended: Vec<(Handle, Timestamp)> = hub
+        .sessions
+        .all()
+        .into_iter()
+        .filter_map(|handle| {
+            let now = handle.now();
+            (!now.record.state.is_live()).then(|| {
+                let since = now.record.since;
+                (handle, since)
+            })
+        })
+        .collect();
+    let items = items(hub, &ended, logs_before);
+    if !dry_run {
+        for item in &items {
+            if let Err(error) = std::fs::remove_dir_all(&item.path) {
+                hub.problem(format!("{} could not be removed: {error}", item.path));
+            }
+        }
+        let prune = Prune {
+            events_before: events_before.0,
+            messages_before: events_before.0,
+            sessions_before: i64::MIN,
+        };
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        hub.journal.prune(prune, move |result| {
+            let _ = tx.send(result);
+        });
+        match rx.await {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => return Err(ApiError::store(&error)),
+            Err(_) => return Err(ApiError::gone()),
+        }
+    }
+    Ok(Report {
+        dry_run,
+        bytes: items.iter().map(|item| item.bytes).sum(),
+        items,
+    })
+}
+
+/// Folders of sessions that ended before the limit; then the oldest of the rest while all
+/// together are too big.
+fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Item> {
+    let days = hub.config.retention.logs_days;
+    let mut items = Vec::new();
+    let mut rest: Vec<(Timestamp, Item)> = Vec::new();
+    for (handle, since) in ended {
+        let folder = hub.paths.session_dir(handle.id.as_str());
+        let bytes = size(&folder);
+        if bytes == 0 {
+            continue;
+        }
+        let mut item = Item {
+            session: handle.now().record.name.to_string(),
+            path: folder.to_string_lossy().into_owned(),
+            bytes,
+            reason: format!("ended more than {days} days ago"),
+        };
+        if *since < before {
+            items.push(item);
+        } else {
+            item.reason = "all logs together are over the limit, and it is the oldest".into();
+            rest.push((*since, item));
+        }
+    }
+    let limit = u64::from(hub.config.retention.logs_max_mb) << 20;
+    let mut total = size(&hub.paths.sessions_dir()) - items.iter().map(|i| i.bytes).sum::<u64>();
+    rest.sort_by_key(|(since, _)| *since);
+    for (_, item) in rest {
+        if total <= limit {
+            break;
+        }
+        total = total.saturating_sub(item.bytes);
+        items.push(item);
+    }
+    items
+}
+
+fn size(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else {
+        return 0;
+    };
+    entries
+        .flatten()
+        .map(|entry| match entry.file_type() {
+            Ok(kind) if kind.is_dir() => size(&PathBuf::from(entry.path())),
+            Ok(_) => entry.metadata().map(|m| m.len()).unwrap_or(0),
+            Err(_) => 0,
+        })
+        .sum()
+}

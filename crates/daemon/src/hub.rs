@@ -1,0 +1,143 @@
+//! What the actors, the executors and the API share. Everything here is either immutable, behind a
+//! lock that is never held across an await, or a channel.
+
+use crate::actor::{Published, Wake};
+use crate::answers::Answers;
+use crate::config::Config;
+use crate::launches::Launches;
+use crate::mailboxes::Mailboxes;
+use crate::watch::Watcher;
+use sm_client::paths::Paths;
+use sm_core::{Event, SessionId};
+use sm_runtime::Tmux;
+use sm_store::{EventRow, Reader, WriterHandle};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Instant;
+use tokio::sync::{broadcast, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+pub struct Hub {
+    pub paths: Paths,
+    pub config: Config,
+    pub tmux: Tmux,
+    pub journal: WriterHandle,
+    pub reader: Mutex<Box<dyn Reader>>,
+    pub sessions: Directory,
+    pub answers: Answers,
+    pub mailboxes: Mailboxes,
+    pub launches: Launches,
+    pub watcher: Watcher,
+    /// Every line that is on disk, for those who follow.
+    pub followers: broadcast::Sender<EventRow>,
+    /// Held from numbering events to handing them to the writer, never across an await.
+    pub order: Mutex<()>,
+    pub event_seq: AtomicI64,
+    pub message_seq: AtomicI64,
+    /// What does not work, each with its remedy.
+    pub problems: Mutex<Vec<String>>,
+    pub address: Mutex<Option<std::net::SocketAddr>>,
+    pub hook_program: String,
+    pub started: Instant,
+    pub stop: CancellationToken,
+}
+
+impl Hub {
+    pub fn next_event(&self) -> i64 {
+        self.event_seq.fetch_add(1, Ordering::Relaxed) + 1
+    }
+    pub fn next_message(&self) -> i64 {
+        self.message_seq.fetch_add(1, Ordering::Relaxed) + 1
+    }
+    pub fn problem(&self, text: impl Into<String>) {
+        let text = text.into();
+        tracing::warn!("{text}");
+        let mut problems = lock(&self.problems);
+        if !problems.contains(&text) {
+            problems.push(text);
+        }
+    }
+    /// Wakes a session, if there is such a session.
+    pub fn wake(&self, id: &SessionId, event: Event) {
+        if let Some(handle) = self.sessions.get(id) {
+            handle.send(Wake::Event(event));
+        }
+    }
+}
+
+/// A lock that survives a panic elsewhere: the data behind it are plain maps.
+pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All sessions, by id.
+#[derive(Default)]
+pub struct Directory {
+    map: RwLock<HashMap<SessionId, Handle>>,
+}
+
+/// The way to a session's actor and what it last published.
+#[derive(Clone)]
+pub struct Handle {
+    pub id: SessionId,
+    tx: mpsc::UnboundedSender<Wake>,
+    published: watch::Receiver<Arc<Published>>,
+}
+
+impl Handle {
+    pub fn new(
+        id: SessionId,
+        tx: mpsc::UnboundedSender<Wake>,
+        published: watch::Receiver<Arc<Published>>,
+    ) -> Self {
+        Self { id, tx, published }
+    }
+    /// An actor that is gone is a session that was removed: nothing is left to tell it.
+    pub fn send(&self, wake: Wake) {
+        let _ = self.tx.send(wake);
+    }
+    pub fn now(&self) -> Arc<Published> {
+        self.published.borrow().clone()
+    }
+    pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
+        self.published.clone()
+    }
+}
+
+impl Directory {
+    pub fn get(&self, id: &SessionId) -> Option<Handle> {
+        self.map
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .get(id)
+            .cloned()
+    }
+    pub fn add(&self, handle: Handle) {
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        map.insert(handle.id.clone(), handle);
+    }
+    pub fn remove(&self, id: &SessionId) {
+        self.map
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
+            .remove(id);
+    }
+    pub fn all(&self) -> Vec<Handle> {
+        self.map
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .values()
+            .cloned()
+            .collect()
+    }
+    pub fn len(&self) -> usize {
+        self.map
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
+            .len()
+    }
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}

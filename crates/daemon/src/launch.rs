@@ -1,0 +1,223 @@
+//! Starting an agent: its argument list, its settings, its terminal.
+//!
+//! The environment never touches a disk or an argument list: it waits in memory for the launcher.
+
+use crate::actor::Wake;
+use crate::config::Config;
+use crate::hub::Hub;
+use crate::launches::Ticket;
+use crate::perform::Seat;
+use crate::stored::Terminal;
+use crate::{clock, probe};
+use sha2::{Digest, Sha256};
+use sm_agents::kind;
+use sm_agents::launch::{LaunchRequest, Start};
+use sm_client::wire;
+use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId};
+use sm_runtime::NewPane;
+use std::path::{Path, PathBuf};
+
+pub async fn launch(seat: Seat, plan: LaunchPlan) {
+    let number = plan.launch;
+    if let Err(reason) = try_launch(&seat, plan).await {
+        seat.hub.launches.forget(&seat.record.id);
+        seat.event(Event::LaunchFailed {
+            launch: number,
+            reason,
+        });
+    }
+}
+
+async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
+    let hub = &seat.hub;
+    let id = &seat.record.id;
+    let Some(mut env) = hub.launches.environment(id) else {
+        return Err("the daemon was started anew before the agent could be; run sm restore".into());
+    };
+    let folder = hub.paths.session_dir(id.as_str());
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    let agent_home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
+    let request = request(seat, &plan, &folder);
+    let prepared = prepare_agent(seat, request, &env, agent_home.as_deref()).await?;
+    let secret = clock::random_hex(24);
+    let hash = secret_hash(&secret);
+    let home = agent_home.clone();
+    seat.handle.send(Wake::Extra(Box::new(move |extra| {
+        extra.secret_hash = hash;
+        extra.agent_home = home;
+        extra.terminal = None;
+    })));
+    set(&mut env, wire::SESSION_VAR, id.as_str());
+    set(&mut env, wire::SECRET_VAR, &secret);
+    // the agent's own tmux, if the shell that asked ran in one, is not this one
+    env.retain(|(key, _)| !matches!(key.as_str(), "TMUX" | "TMUX_PANE"));
+    hub.launches.prepare(
+        id,
+        Ticket {
+            launch: plan.launch,
+            argv: prepared,
+            env,
+            cwd: seat.record.cwd.clone(),
+        },
+    );
+    let terminal = terminal(seat, plan.launch, &folder).await?;
+    seat.handle.send(Wake::Terminal(Some(terminal)));
+    probe::follow(seat).await;
+    Ok(())
+}
+
+fn request(seat: &Seat, plan: &LaunchPlan, folder: &Path) -> LaunchRequest {
+    let (program, mut args) = program(&seat.hub.config, seat.record.agent, &seat.extra.command);
+    args.extend(seat.extra.args.iter().cloned());
+    LaunchRequest {
+        program: vec![program].into_iter().flatten().collect(),
+        start: match &plan.resume {
+            Some(conversation) => Start::Resume(conversation.clone()),
+            None => Start::New(seat.record.conversation.clone()),
+        },
+        prompt: plan.prompt.clone(),
+        args,
+        hook_program: seat.hub.hook_program.clone(),
+        settings_path: folder.join("settings.json").to_string_lossy().into_owned(),
+    }
+}
+
+/// The program of an agent and its fixed arguments.
+fn program(config: &Config, agent: AgentKind, command: &[String]) -> (Vec<String>, Vec<String>) {
+    match agent {
+        AgentKind::Claude => (
+            vec![config.agents.claude.program.clone()],
+            config.agents.claude.args.clone(),
+        ),
+        AgentKind::Codex => (
+            vec![config.agents.codex.program.clone()],
+            config.agents.codex.args.clone(),
+        ),
+        AgentKind::Generic => (command.to_vec(), Vec::new()),
+    }
+}
+
+/// Writes what the agent needs before it starts, and gives its argument list.
+async fn prepare_agent(
+    seat: &Seat,
+    request: LaunchRequest,
+    env: &[(String, String)],
+    home: Option<&Path>,
+) -> Result<Vec<String>, String> {
+    let mut request = request;
+    // the program is looked up where the shell that asked would find it
+    if let Some(program) = request.program.first_mut() {
+        *program = find_program(program, env, &seat.record.cwd)?;
+    }
+    crate::agent_files::prepare(seat, &request, env, home).await
+}
+
+/// The absolute path of a program, by the PATH of the given environment.
+fn find_program(program: &str, env: &[(String, String)], cwd: &str) -> Result<String, String> {
+    if program.contains('/') {
+        let path = Path::new(cwd).join(program);
+        return if is_executable(&path) {
+            Ok(path.to_string_lossy().into_owned())
+        } else {
+            Err(format!(
+                "{} is not a program that can be run",
+                path.display()
+            ))
+        };
+    }
+    let path = variable(env, "PATH").unwrap_or_else(|| "/usr/local/bin:/usr/bin:/bin".into());
+    std::env::split_paths(&path)
+        .map(|dir| Path::new(cwd).join(dir).join(program))
+        .find(|path| is_executable(path))
+        .map(|path| path.to_string_lossy().into_owned())
+        .ok_or_else(|| {
+            format!(
+                "the program {program} was not found in PATH; install it, or name it in config.toml"
+            )
+        })
+}
+
+fn is_executable(path: &Path) -> bool {
+    use std::os::unix::fs::PermissionsExt;
+    std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
+}
+
+async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, String> {
+    let hub = &seat.hub;
+    let id = seat.record.id.to_string();
+    let hook = hub.hook_program.clone();
+    let mut log = vec![
+        hook.clone(),
+        "log".into(),
+        folder.to_string_lossy().into_owned(),
+    ];
+    if seat.record.agent == AgentKind::Generic {
+        log.extend([
+            "--quiet-ms".into(),
+            hub.config.generic.quiet.as_millis().to_string(),
+        ]);
+        log.extend(["--session".into(), id.clone()]);
+    }
+    let pane = |name: String| NewPane {
+        session_name: name,
+        cwd: PathBuf::from(&seat.record.cwd),
+        command: vec![
+            hook.clone(),
+            "launch".into(),
+            id.clone(),
+            launch.to_string(),
+        ],
+        log_command: log.clone(),
+        cols: seat.extra.cols.max(20),
+        rows: seat.extra.rows.max(5),
+        history_limit: None,
+    };
+    let name = seat.record.name.to_string();
+    let made = match hub.tmux.create(pane(name.clone())).await {
+        Err(sm_runtime::Error::NameTaken(_)) => hub.tmux.create(pane(format!("{name}-{id}"))).await,
+        other => other,
+    };
+    let made = made.map_err(|error| error.to_string())?;
+    Ok(Terminal {
+        name: made.session_name,
+        session: made.session.to_string(),
+        pane: made.pane.to_string(),
+        pane_pid: made.pid,
+    })
+}
+
+pub fn variable(env: &[(String, String)], key: &str) -> Option<String> {
+    env.iter()
+        .rev()
+        .find(|(name, _)| name == key)
+        .map(|(_, value)| value.clone())
+}
+
+fn set(env: &mut Vec<(String, String)>, key: &str, value: &str) {
+    env.retain(|(name, _)| name != key);
+    env.push((key.to_string(), value.to_string()));
+}
+
+pub fn secret_hash(secret: &str) -> String {
+    Sha256::digest(secret.as_bytes())
+        .iter()
+        .map(|byte| format!("{byte:02x}"))
+        .collect()
+}
+
+/// Whether this secret is the session's. Only its hash is kept.
+pub fn proves(hub: &Hub, session: &SessionId, secret: &str) -> bool {
+    hub.sessions.get(session).is_some_and(|handle| {
+        let stored = handle.now().extra.secret_hash.clone();
+        !stored.is_empty() && stored == secret_hash(secret)
+    })
+}
+
+/// A conversation id for an agent that lets us name it.
+pub fn new_conversation(agent: AgentKind) -> Option<ConversationId> {
+    if !kind::profile(agent).names_conversation {
+        return None;
+    }
+    ConversationId::new(clock::uuid()).ok()
+}

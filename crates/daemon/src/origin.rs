@@ -1,0 +1,107 @@
+//! Which process a hook call comes from: the session's own agent, or one that inherited its
+//! environment. Decided by the chain of parents the hook program reports.
+
+use sm_core::signal::Origin;
+use sm_core::{AgentKind, Process};
+
+/// Programs that only stand between an agent and its hook.
+const SHELLS: [&str; 8] = ["sh", "bash", "dash", "zsh", "fish", "ash", "ksh", "busybox"];
+
+pub fn of(agent: AgentKind, own: Option<Process>, ancestors: &str) -> Origin {
+    let chain = parse(ancestors);
+    let Some(own) = own else {
+        return Origin::Unknown;
+    };
+    if chain.is_empty() || chain.iter().all(|p| p.start == 0) {
+        return Origin::Unknown;
+    }
+    let Some(at) = chain.iter().position(|p| *p == own) else {
+        return Origin::Nested;
+    };
+    let between: Vec<Option<String>> = chain[..at].iter().map(|p| name(p.pid)).collect();
+    judge(agent, &between)
+}
+
+/// By the names of the processes between the hook and the session's own agent process.
+fn judge(agent: AgentKind, between: &[Option<String>]) -> Origin {
+    // Codex's launcher script starts the real program as its child.
+    let allowed = match agent {
+        AgentKind::Claude => 0,
+        AgentKind::Codex => 1,
+        AgentKind::Generic => usize::MAX,
+    };
+    if between.iter().any(Option::is_none) {
+        return Origin::Unknown; // already gone: the conversation id decides
+    }
+    let strange = between
+        .iter()
+        .flatten()
+        .filter(|name| !SHELLS.contains(&name.as_str()))
+        .count();
+    if strange > allowed {
+        Origin::Nested
+    } else {
+        Origin::Own
+    }
+}
+
+fn parse(text: &str) -> Vec<Process> {
+    text.split(',')
+        .take(16)
+        .filter_map(|part| {
+            let (pid, start) = part.split_once(':')?;
+            Some(Process {
+                pid: pid.parse().ok()?,
+                start: start.parse().ok()?,
+            })
+        })
+        .collect()
+}
+
+/// The process's name; None if it is gone or the platform does not say.
+fn name(pid: u32) -> Option<String> {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
+    Some(text.trim_end().to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shell_between_is_nothing_another_agent_is() {
+        let names = |text: &str| -> Vec<Option<String>> {
+            text.split_whitespace()
+                .map(|n| Some(n.to_string()))
+                .collect()
+        };
+        assert_eq!(judge(AgentKind::Claude, &names("")), Origin::Own);
+        assert_eq!(judge(AgentKind::Claude, &names("sh")), Origin::Own);
+        assert_eq!(judge(AgentKind::Claude, &names("claude")), Origin::Nested);
+        assert_eq!(
+            judge(AgentKind::Claude, &names("sh claude bash")),
+            Origin::Nested
+        );
+        assert_eq!(judge(AgentKind::Codex, &names("sh codex")), Origin::Own);
+        assert_eq!(
+            judge(AgentKind::Codex, &names("sh codex node bash codex")),
+            Origin::Nested
+        );
+        assert_eq!(judge(AgentKind::Claude, &[None]), Origin::Unknown);
+    }
+
+    #[test]
+    fn without_the_own_process_in_the_chain_it_is_nested() {
+        let own = Some(Process { pid: 1, start: 5 });
+        assert_eq!(of(AgentKind::Claude, own, "7:70,8:80"), Origin::Nested);
+        assert_eq!(of(AgentKind::Claude, own, "1:5"), Origin::Own);
+        assert_eq!(
+            of(AgentKind::Claude, own, "1:6"),
+            Origin::Nested,
+            "a later process with that pid"
+        );
+        assert_eq!(of(AgentKind::Claude, own, "1:0"), Origin::Unknown);
+        assert_eq!(of(AgentKind::Claude, None, "1:5"), Origin::Unknown);
+        assert_eq!(of(AgentKind::Claude, own, "garbage,:,9"), Origin::Unknown);
+    }
+}

@@ -1,0 +1,200 @@
+//! Carrying out effects. Nothing here decides: results go back to the actor as events.
+
+use crate::actor::Wake;
+use crate::hub::{Handle, Hub};
+use crate::sources::Sources;
+use crate::stored::Extra;
+use crate::{launch, notify, probe, terminate};
+use serde::{Deserialize, Serialize};
+use sm_core::signal::ScreenMark;
+use sm_core::{Effect, Event, Key, KeyOutcome, MessageId, NewMessage, Record, SessionId, WaiterId};
+use sm_runtime::Typed;
+use sm_store::Commit;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What an executor needs to know of the session, as it was when the effect was decided.
+pub struct Seat {
+    pub hub: Arc<Hub>,
+    pub handle: Handle,
+    pub sources: Arc<Sources>,
+    pub record: Record,
+    pub extra: Extra,
+}
+
+/// A message for another session, as it waits in the outbox.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Told {
+    pub to: SessionId,
+    pub message: NewMessage,
+}
+
+/// A waiter that was offered a text has this long to take it.
+const TAKE_PATIENCE: Duration = Duration::from_secs(3);
+
+impl Seat {
+    pub fn event(&self, event: Event) {
+        self.handle.send(Wake::Event(event));
+    }
+}
+
+pub fn perform(seat: Seat, effect: Effect) {
+    match effect {
+        Effect::Answer { request, answer } => seat.hub.answers.give(request, answer),
+        Effect::Dismiss { waiter } => seat.hub.mailboxes.dismiss(waiter),
+        Effect::Spill { message, text } => spill(&seat, &message, &text),
+        Effect::Probe { probe, ours } => {
+            tokio::spawn(async move { probe::probe(seat, probe, ours).await });
+        }
+        Effect::Paste { flight, pastes } => {
+            tokio::spawn(async move {
+                let mut ok = true;
+                for text in &pastes {
+                    ok = ok && paste(&seat, text).await;
+                }
+                seat.event(Event::Pasted { flight, ok });
+            });
+        }
+        Effect::Press { flight, key, guard } => {
+            tokio::spawn(async move {
+                let outcome = press(&seat, key, guard).await;
+                seat.event(Event::Pressed { flight, outcome });
+            });
+        }
+        Effect::Mail {
+            flight,
+            waiter,
+            text,
+        } => mail(seat, flight, waiter, text),
+        Effect::Launch(plan) => {
+            tokio::spawn(async move { launch::launch(seat, plan).await });
+        }
+        Effect::Terminate => {
+            tokio::spawn(async move { terminate::terminate(seat).await });
+        }
+        Effect::CloseTerminal => {
+            tokio::spawn(async move { terminate::close(&seat).await });
+        }
+        Effect::Tell { to, message } => {
+            let told = Told { to, message };
+            tokio::spawn(async move { tell(&seat.hub, told).await });
+        }
+        Effect::Notify(notice) => {
+            tokio::spawn(async move {
+                let (id, name) = (seat.record.id.to_string(), seat.record.name.to_string());
+                notify::notify(&seat.hub.config, &id, &name, &notice).await;
+            });
+        }
+        Effect::Record(_) => {}
+    }
+}
+
+/// Small and local: done in place, because the answer that names the file follows at once.
+fn spill(seat: &Seat, message: &MessageId, text: &str) {
+    let folder = seat
+        .hub
+        .paths
+        .session_dir(seat.record.id.as_str())
+        .join("messages");
+    let file = folder.join(format!("{message}.txt"));
+    let written = std::fs::create_dir_all(&folder).and_then(|()| std::fs::write(&file, text));
+    if let Err(error) = written {
+        seat.hub
+            .problem(format!("{} could not be written: {error}", file.display()));
+    }
+}
+
+async fn paste(seat: &Seat, text: &str) -> bool {
+    let Some(pane) = seat.extra.terminal.as_ref().and_then(|t| t.pane_id()) else {
+        return false;
+    };
+    match seat.hub.tmux.paste(pane, text, None).await {
+        Ok(Typed::Done) => true,
+        Ok(Typed::ScreenMoved) => false,
+        Err(error) => {
+            tracing::warn!(session = %seat.record.id, %error, "paste failed");
+            // unknown whether it was done: the composer is looked at as if it had been
+            !matches!(
+                error,
+                sm_runtime::Error::ServerGone | sm_runtime::Error::NotFound(_)
+            )
+        }
+    }
+}
+
+async fn press(seat: &Seat, key: Key, guard: Option<ScreenMark>) -> KeyOutcome {
+    let Some(pane) = seat.extra.terminal.as_ref().and_then(|t| t.pane_id()) else {
+        return KeyOutcome::Failed;
+    };
+    let key = match key {
+        Key::Enter => sm_runtime::Key::Enter,
+        Key::Escape => sm_runtime::Key::Escape,
+    };
+    match seat
+        .hub
+        .tmux
+        .press(pane, key, guard.map(mark).as_ref())
+        .await
+    {
+        Ok(Typed::Done) => KeyOutcome::Pressed,
+        Ok(Typed::ScreenMoved) => KeyOutcome::ScreenMoved,
+        Err(error) => {
+            tracing::warn!(session = %seat.record.id, %error, "key not pressed");
+            KeyOutcome::Failed
+        }
+    }
+}
+
+fn mark(mark: ScreenMark) -> sm_runtime::ScreenMark {
+    sm_runtime::ScreenMark {
+        cursor_x: mark.cursor_x,
+        cursor_y: mark.cursor_y,
+        title: mark.title,
+        history: mark.history,
+        alternate: mark.alternate,
+    }
+}
+
+fn mail(seat: Seat, flight: u64, waiter: WaiterId, text: String) {
+    if !seat.hub.mailboxes.offer(waiter, flight, text) {
+        seat.event(Event::Mailed {
+            flight,
+            waiter,
+            taken: false,
+        });
+        return;
+    }
+    tokio::spawn(async move {
+        tokio::time::sleep(TAKE_PATIENCE).await;
+        if seat.hub.mailboxes.withdraw(waiter) {
+            seat.event(Event::Mailed {
+                flight,
+                waiter,
+                taken: false,
+            });
+        }
+    });
+}
+
+/// Hands a message to another session and strikes it off the outbox. Its id is derived, so that a
+/// repeat after a crash is the same message.
+pub async fn tell(hub: &Arc<Hub>, told: Told) {
+    let id = told.message.id.to_string();
+    if let Some(handle) = hub.sessions.get(&told.to) {
+        let (tx, rx) = tokio::sync::oneshot::channel();
+        handle.send(Wake::Do {
+            event: Event::Send(told.message),
+            done: tx,
+        });
+        if !matches!(rx.await, Ok(Ok(()))) {
+            return; // it stays in the outbox
+        }
+    }
+    let commit = Commit {
+        outbox_done: vec![id],
+        ..Commit::default()
+    };
+    if let Err(error) = crate::actor::write(hub, commit).await {
+        tracing::warn!(%error, "the outbox was not struck off");
+    }
+}

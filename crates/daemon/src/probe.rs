@@ -1,0 +1,114 @@
+//! Asking every source at one moment: process, status file, transcript, title and screen.
+
+use crate::perform::Seat;
+use crate::sources;
+use sm_agents::kind;
+use sm_core::signal::{Activity, Composer, Evidence, ScreenMark, ScreenReading};
+use sm_core::{AgentKind, Event};
+use sm_runtime::{Capture, Screen};
+
+pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
+    follow(&seat).await;
+    let transcript_read = seat.sources.read(&seat.handle).await;
+    let alive = seat.record.process.map(|own| {
+        sm_client::process::Process {
+            pid: own.pid,
+            start: own.start,
+        }
+        .is_alive()
+    });
+    let status = match (&seat.extra.agent_home, seat.record.process) {
+        (Some(home), Some(process)) => sources::read_status(seat.record.agent, home, process.pid)
+            .filter(|reading| process.start == 0 || reading.process.start == process.start),
+        (Some(_), None) | (None, Some(_)) | (None, None) => None,
+    };
+    let screen = look(&seat).await;
+    let title = screen.as_ref().map_or(Activity::Unknown, |screen| {
+        kind::read_title(seat.record.agent, &screen.mark.title)
+    });
+    let screen = screen.and_then(|screen| read(seat.record.agent, &screen, ours.as_deref()));
+    let evidence = Evidence {
+        alive,
+        status,
+        title,
+        screen,
+        transcript_read,
+    };
+    tracing::trace!(session = %seat.record.id, ?evidence, "probed");
+    seat.event(Event::Probed { probe, evidence });
+}
+
+/// The transcript that belongs to the present conversation, wherever its path was learned.
+pub async fn follow(seat: &Seat) {
+    let Some(conversation) = &seat.record.conversation else {
+        return;
+    };
+    let path = match (&seat.record.transcript, &seat.extra.agent_home) {
+        (Some(path), _) => Some(std::path::PathBuf::from(path)),
+        (None, Some(home)) => kind::transcript_path(
+            seat.record.agent,
+            home,
+            seat.record.cwd.as_ref(),
+            conversation,
+        ),
+        (None, None) => None,
+    };
+    if let Some(path) = path {
+        seat.sources.follow(&path, conversation, &seat.handle).await;
+        let changed = crate::watch::Changed::Transcript(seat.record.id.clone());
+        seat.hub.watcher.watch(&path, changed);
+    }
+}
+
+async fn look(seat: &Seat) -> Option<Screen> {
+    let pane = seat.extra.terminal.as_ref()?.pane_id()?;
+    match seat
+        .hub
+        .tmux
+        .capture(
+            pane,
+            Capture {
+                colours: true,
+                history_lines: 0,
+            },
+        )
+        .await
+    {
+        Ok(screen) => Some(screen),
+        Err(error) => {
+            tracing::debug!(session = %seat.record.id, %error, "screen not readable");
+            None
+        }
+    }
+}
+
+fn read(agent: AgentKind, screen: &Screen, ours: Option<&str>) -> Option<ScreenReading> {
+    let mark = ScreenMark {
+        cursor_x: screen.mark.cursor_x,
+        cursor_y: screen.mark.cursor_y,
+        title: screen.mark.title.clone(),
+        history: screen.mark.history,
+        alternate: screen.mark.alternate,
+    };
+    if !kind::profile(agent).reads_screen {
+        return None;
+    }
+    let (composer, activity) = kind::read_screen(
+        agent,
+        &screen.lines,
+        screen.mark.cursor_x,
+        screen.mark.cursor_y,
+        ours,
+    );
+    // in copy mode keys do not reach the agent: as good as no composer
+    let composer = if screen.in_mode {
+        Composer::Hidden
+    } else {
+        composer
+    };
+    Some(ScreenReading {
+        composer,
+        activity,
+        mark,
+    })
+}

@@ -1,0 +1,461 @@
+//! Starting and stopping the daemon.
+//!
+//! Order matters: the lock before anything is touched; sessions and spooled hooks before the first
+//! connection; what still lives before the first event of a session.
+
+use crate::actor::{Actor, Wake};
+use crate::api;
+use crate::api::access::{self, Access};
+use crate::api::serve;
+use crate::config::{Config, TmuxSocket};
+use crate::hub::{Directory, Hub, lock};
+use crate::perform::{self, Told};
+use crate::stored::Stored;
+use crate::watch::{Changed, Watcher};
+use crate::{clock, dispatch};
+use sm_agents::kind;
+use sm_client::paths::Paths;
+use sm_core::{Event, Message, MessageMeta, Session, SessionId};
+use sm_runtime::{PaneInfo, Socket, Tmux, TmuxConfig};
+use sm_store::{Loaded, OpenNotice, OpenOptions, SqliteStore, Store, Writer};
+use std::collections::{HashMap, VecDeque};
+use std::fs::File;
+use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::AtomicI64;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{broadcast, oneshot};
+use tokio_util::sync::CancellationToken;
+
+#[derive(Debug, Clone, Default)]
+pub struct ServeOptions {
+    /// Instead of the one in the config.
+    pub port: Option<u16>,
+    /// Log to the terminal as well.
+    pub foreground: bool,
+}
+
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    #[error("{0}")]
+    Paths(#[from] sm_client::paths::PathError),
+    #[error("a daemon of this instance is already running{0}")]
+    AlreadyRunning(String),
+    #[error("{0}")]
+    Config(#[from] crate::config::ConfigError),
+    #[error("{0}")]
+    Store(#[from] sm_store::StoreError),
+    #[error("{what}: {error}")]
+    Io { what: String, error: std::io::Error },
+}
+
+impl ServeError {
+    pub fn hint(&self) -> String {
+        match self {
+            Self::Paths(_) => {
+                "check the permissions of the folder, or choose another with SM_HOME".into()
+            }
+            Self::AlreadyRunning(_) => "see it with: sm status; stop it with: sm stop".into(),
+            Self::Config(error) => error.hint(),
+            Self::Store(_) => "sm doctor says more; nothing was changed".into(),
+            Self::Io { .. } => "sm doctor says more".into(),
+        }
+    }
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            Self::AlreadyRunning(_) => 1,
+            Self::Paths(_) | Self::Config(_) | Self::Store(_) | Self::Io { .. } => 2,
+        }
+    }
+    fn io(what: impl Into<String>, error: std::io::Error) -> Self {
+        Self::Io {
+            what: what.into(),
+            error,
+        }
+    }
+}
+
+/// Runs the daemon until it is told to stop.
+pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
+    paths.ensure_dirs()?;
+    let _lock = alone(&paths)?;
+    let mut config = Config::load(paths.config_file())?;
+    if let Some(port) = options.port {
+        config.daemon.port = port;
+    }
+    crate::logging::start(&paths, &config, options.foreground);
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .max_blocking_threads(8)
+        .thread_stack_size(1 << 20)
+        .enable_all()
+        .build()
+        .map_err(|error| ServeError::io("the runtime could not be started", error))?;
+    let result = runtime.block_on(serve(paths, config));
+    runtime.shutdown_timeout(Duration::from_secs(1));
+    result
+}
+
+/// The lock of this instance; what is in the file is for people only.
+fn alone(paths: &Paths) -> Result<File, ServeError> {
+    let path = paths.lock_file();
+    let open = File::options()
+        .create(true)
+        .truncate(false)
+        .read(true)
+        .write(true)
+        .open(&path);
+    let mut file = open
+        .map_err(|error| ServeError::io(format!("{} cannot be opened", path.display()), error))?;
+    match file.try_lock() {
+        Ok(()) => {}
+        Err(std::fs::TryLockError::WouldBlock) => {
+            let pid = std::fs::read_to_string(&path).unwrap_or_default();
+            let whom = if pid.trim().is_empty() {
+                String::new()
+            } else {
+                format!(" (pid {})", pid.trim())
+            };
+            return Err(ServeError::AlreadyRunning(whom));
+        }
+        Err(std::fs::TryLockError::Error(error)) => {
+            return Err(ServeError::io(
+                format!("{} cannot be locked", path.display()),
+                error,
+            ));
+        }
+    }
+    let _ = file.set_len(0);
+    let _ = writeln!(file, "{}", std::process::id());
+    let _ = std::fs::remove_file(paths.stopped_marker());
+    Ok(file)
+}
+
+async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
+    let mut open = OpenOptions::new(clock::rfc3339(clock::now()).replace(':', ""));
+    open.durability = config.store.durability;
+    open.recent_final = 256;
+    let opened = SqliteStore::open(&paths.database(), &open)?;
+    let (loaded, notices) = (opened.loaded, opened.notices);
+    let reader = opened.store.reader()?;
+    let writer = Writer::spawn(opened.store)
+        .map_err(|error| ServeError::io("the journal's thread could not be started", error))?;
+    let (tmux, terminal_events) = Tmux::new(tmux_config(&paths, &config));
+    let (watcher, file_events) = Watcher::new();
+    let hub = Arc::new(Hub {
+        hook_program: hook_program(),
+        journal: writer.handle(),
+        reader: Mutex::new(reader),
+        sessions: Directory::default(),
+        answers: Default::default(),
+        mailboxes: Default::default(),
+        launches: Default::default(),
+        watcher,
+        followers: broadcast::channel(4096).0,
+        order: Mutex::new(()),
+        event_seq: AtomicI64::new(loaded.last_event),
+        message_seq: AtomicI64::new(loaded.last_message),
+        problems: Mutex::new(Vec::new()),
+        address: Mutex::new(None),
+        started: Instant::now(),
+        stop: CancellationToken::new(),
+        tmux,
+        paths,
+        config,
+    });
+    for notice in notices {
+        hub.problem(explain(&notice));
+    }
+    let waiting = revive(&hub, &loaded);
+    dispatch::spool(&hub).await;
+    hub.watcher.watch(
+        &hub.paths.spool_dir().join(sm_client::spool::FILE_NAME),
+        Changed::Spool,
+    );
+
+    let unix = listen_unix(&hub.paths)?;
+    let token = access::load_or_create_token(&hub.paths.token_file())
+        .map_err(|error| ServeError::io("the token could not be made", error))?;
+    let tcp = listen_tcp(&hub).await;
+    let port = tcp
+        .as_ref()
+        .and_then(|tcp| tcp.local_addr().ok())
+        .map(|address| address.port());
+    let access = Arc::new(Access::new(token, port));
+    let router = access::guard(api::router(Arc::clone(&hub)), access);
+    let limits = serve::Limits::default();
+    let stop = hub.stop.clone();
+    tokio::spawn(serve::serve_unix(
+        unix,
+        router.clone(),
+        limits,
+        stop.clone(),
+    ));
+    if let Some(tcp) = tcp {
+        tokio::spawn(serve::serve_tcp(tcp, router, limits, stop.clone()));
+    }
+    tokio::spawn(dispatch::terminals(Arc::clone(&hub), terminal_events));
+    tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
+    tokio::spawn(find_the_living(Arc::clone(&hub), waiting));
+    tokio::spawn(empty_outbox(Arc::clone(&hub), loaded));
+    tracing::info!(pid = std::process::id(), "the daemon serves");
+    stopped(&hub).await;
+    finish(&hub).await;
+    let _ = std::fs::remove_file(hub.paths.socket());
+    writer.stop();
+    tracing::info!("the daemon has stopped; its sessions go on");
+    Ok(())
+}
+
+async fn stopped(hub: &Hub) {
+    use tokio::signal::unix::{SignalKind, signal};
+    let (Ok(mut term), Ok(mut interrupt)) = (
+        signal(SignalKind::terminate()),
+        signal(SignalKind::interrupt()),
+    ) else {
+        hub.stop.cancelled().await;
+        return;
+    };
+    tokio::select! {
+        () = hub.stop.cancelled() => {
+            // said by a person: hooks must not start it again
+            let _ = File::create(hub.paths.stopped_marker());
+        }
+        _ = term.recv() => {}
+        _ = interrupt.recv() => {}
+    }
+    hub.stop.cancel();
+}
+
+/// Everything that is not yet written is written; sessions go on without us.
+async fn finish(hub: &Hub) {
+    for handle in hub.sessions.all() {
+        let (tx, rx) = oneshot::channel();
+        handle.send(Wake::Finish { done: tx });
+        let _ = tokio::time::timeout(Duration::from_secs(2), rx).await;
+    }
+    let none_left = hub
+        .sessions
+        .all()
+        .iter()
+        .all(|h| h.now().extra.terminal.is_none());
+    if none_left {
+        // nobody lives in our tmux any more: it need not stay
+        let _ = tokio::time::timeout(Duration::from_secs(2), hub.tmux.kill_server()).await;
+    }
+    hub.tmux.close().await;
+}
+
+fn tmux_config(paths: &Paths, config: &Config) -> TmuxConfig {
+    let socket = match &config.tmux.socket {
+        TmuxSocket::Own => Socket::Path(paths.tmux_socket().to_path_buf()),
+        TmuxSocket::Name(name) => Socket::Name(name.clone()),
+        TmuxSocket::Path(path) => Socket::Path(path.clone()),
+    };
+    let mut tmux = TmuxConfig::new(socket);
+    tmux.program = config.tmux.program.clone().into();
+    tmux.config = config.tmux.config.clone();
+    tmux.history_limit = config.tmux.history_limit;
+    tmux.keeper = vec![hook_program(), "park".into()];
+    tmux
+}
+
+/// `sm-hook` lies beside `sm`; otherwise it has to be in PATH.
+fn hook_program() -> String {
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.join("sm-hook")));
+    match beside {
+        Some(path) if path.is_file() => path.to_string_lossy().into_owned(),
+        Some(_) | None => "sm-hook".into(),
+    }
+}
+
+fn explain(notice: &OpenNotice) -> String {
+    match notice {
+        OpenNotice::Migrated { from, to, copy } => {
+            format!(
+                "the database was brought from version {from} to {to}; the old one was kept as {}",
+                copy.display()
+            )
+        }
+        OpenNotice::SetAside { to, reason } => format!(
+            "the database was damaged ({reason}) and was set aside as {}; sm began a new one. Sessions in it are not known any more: their agents still run in tmux",
+            to.display()
+        ),
+        OpenNotice::CheckedSound => {
+            "damage to the database had been suspected; a full check found none".into()
+        }
+    }
+}
+
+fn listen_unix(paths: &Paths) -> Result<UnixListener, ServeError> {
+    let path = paths.socket();
+    let _ = std::fs::remove_file(path); // of a daemon that died: we hold the lock
+    let listener = UnixListener::bind(path).map_err(|error| {
+        ServeError::io(
+            format!("the socket {} cannot be made", path.display()),
+            error,
+        )
+    })?;
+    let private = std::fs::Permissions::from_mode(0o600);
+    std::fs::set_permissions(path, private)
+        .map_err(|error| ServeError::io("the socket cannot be closed to others", error))?;
+    Ok(listener)
+}
+
+/// The port is a convenience: without it the socket does everything.
+async fn listen_tcp(hub: &Hub) -> Option<TcpListener> {
+    let port = hub.config.daemon.port;
+    if port == 0 {
+        return None;
+    }
+    match TcpListener::bind(("127.0.0.1", port)).await {
+        Ok(listener) => {
+            *lock(&hub.address) = listener.local_addr().ok();
+            Some(listener)
+        }
+        Err(error) => {
+            let whom = crate::ports::listener(port)
+                .map(|who| format!(" by {who}"))
+                .unwrap_or_default();
+            hub.problem(format!(
+                "port {port} is taken{whom} ({error}); sm goes on with its socket. Choose another with [daemon] port in config.toml or SM_PORT"
+            ));
+            None
+        }
+    }
+}
+
+/// Sessions as they were journaled; each waits to be told whether its terminal still lives.
+fn revive(hub: &Arc<Hub>, loaded: &Loaded) -> HashMap<SessionId, oneshot::Sender<Event>> {
+    let mut open: HashMap<&str, Vec<Message>> = HashMap::new();
+    for row in &loaded.open_messages {
+        match serde_json::from_str::<MessageMeta>(&row.meta) {
+            Ok(meta) => {
+                let message = Message {
+                    meta,
+                    text: row.text.clone(),
+                };
+                open.entry(row.session.as_str()).or_default().push(message);
+            }
+            Err(error) => hub.problem(format!("message {} cannot be read: {error}", row.id)),
+        }
+    }
+    let mut finals: HashMap<&str, VecDeque<Message>> = HashMap::new();
+    for row in &loaded.recent_final {
+        if let Ok(meta) = serde_json::from_str::<MessageMeta>(&row.meta) {
+            let message = Message {
+                meta,
+                text: String::new(),
+            };
+            finals
+                .entry(row.session.as_str())
+                .or_default()
+                .push_front(message);
+        }
+    }
+    let mut waiting = HashMap::new();
+    for row in &loaded.sessions {
+        let stored: Stored = match serde_json::from_str(&row.state) {
+            Ok(stored) => stored,
+            Err(error) => {
+                hub.problem(format!(
+                    "session {} cannot be read from the database: {error}",
+                    row.name
+                ));
+                continue;
+            }
+        };
+        let id = stored.record.id.clone();
+        let folder = hub
+            .paths
+            .session_dir(id.as_str())
+            .to_string_lossy()
+            .into_owned();
+        let profile = *kind::profile(stored.record.agent);
+        let session = Session::restore(
+            stored.record,
+            profile,
+            folder,
+            open.remove(row.id.as_str()).unwrap_or_default(),
+            finals.remove(row.id.as_str()).unwrap_or_default(),
+        );
+        let (actor, handle) = Actor::new(Arc::clone(hub), session, stored.extra);
+        let (tx, rx) = oneshot::channel();
+        hub.sessions.add(handle);
+        tokio::spawn(actor.run(Some(rx)));
+        waiting.insert(id, tx);
+    }
+    waiting
+}
+
+/// Tells every session whether its terminal still lives; says which do not.
+async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sender<Event>>) {
+    let any_live = hub
+        .sessions
+        .all()
+        .iter()
+        .any(|h| h.now().record.state.is_live());
+    let panes: Vec<PaneInfo> = if any_live {
+        hub.tmux.list().await.unwrap_or_default()
+    } else {
+        Vec::new()
+    };
+    for (id, first) in waiting {
+        let Some(handle) = hub.sessions.get(&id) else {
+            continue;
+        };
+        let now = handle.now();
+        let pane = now.extra.terminal.as_ref().and_then(|terminal| {
+            let pane = terminal.pane_id()?;
+            panes
+                .iter()
+                .find(|p| p.pane == pane && p.pid == terminal.pane_pid)
+        });
+        let terminal_alive = pane.is_some();
+        if now.record.state.is_live() && !terminal_alive {
+            tracing::warn!(session = %now.record.name, "its terminal is gone");
+        }
+        let _ = first.send(Event::Recovered { terminal_alive });
+        if let Some(dead) = pane.and_then(|p| p.dead) {
+            let launch = now.record.launch;
+            handle.send(Wake::Event(Event::Exited {
+                launch,
+                code: dead.code,
+                signal: dead.signal,
+            }));
+        }
+        watch_again(&hub, &handle);
+    }
+}
+
+fn watch_again(hub: &Hub, handle: &crate::hub::Handle) {
+    let now = handle.now();
+    if let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process) {
+        if let Some(path) = kind::status_path(now.record.agent, home, process.pid) {
+            hub.watcher.watch(&path, Changed::Status(handle.id.clone()));
+        }
+    }
+    if let Some(transcript) = &now.record.transcript {
+        hub.watcher.watch(
+            Path::new(transcript),
+            Changed::Transcript(handle.id.clone()),
+        );
+    }
+}
+
+/// Messages between sessions that were decided before a crash are handed on now.
+async fn empty_outbox(hub: Arc<Hub>, loaded: Loaded) {
+    for row in loaded.outbox {
+        match serde_json::from_str::<Told>(&row.effect) {
+            Ok(told) => perform::tell(&hub, told).await,
+            Err(error) => hub.problem(format!(
+                "a message between sessions cannot be read: {error}"
+            )),
+        }
+    }
+}

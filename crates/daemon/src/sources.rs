@@ -1,0 +1,164 @@
+//! What can be read of an agent besides its hooks: its transcript, from where it was last read, and
+//! its status file. Facts are handed on while the lock is held, so that whoever reads after somebody
+//! else sees that one's facts already delivered.
+
+use crate::actor::Wake;
+use crate::hub::Handle;
+use sm_agents::kind::{self, Tail};
+use sm_core::signal::StatusReading;
+use sm_core::{AgentKind, ConversationId, Event};
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use tokio::sync::Mutex;
+
+/// An older part of a long transcript is not read: proofs of what is under way are at its end.
+const FIRST_READ: u64 = 8 << 20;
+const CHUNK: usize = 256 << 10;
+
+pub struct Sources {
+    agent: AgentKind,
+    transcript: Mutex<Option<Transcript>>,
+}
+
+struct Transcript {
+    path: PathBuf,
+    conversation: ConversationId,
+    offset: u64,
+    tail: Tail,
+    /// The first read begins in the middle of a line.
+    skip_line: bool,
+    opened: bool,
+}
+
+impl Sources {
+    pub fn new(agent: AgentKind) -> Self {
+        Self {
+            agent,
+            transcript: Mutex::new(None),
+        }
+    }
+
+    /// Reads what is new. True: the transcript was read to its end (a file that does not exist yet
+    /// has nothing in it).
+    pub async fn read(&self, handle: &Handle) -> bool {
+        let mut guard = self.transcript.lock().await;
+        let Some(transcript) = guard.take() else {
+            return false;
+        };
+        // files are read on a thread for it: a slow disk must not stop other sessions
+        let read = tokio::task::spawn_blocking(move || {
+            let mut transcript = transcript;
+            let result = transcript.read_on();
+            (transcript, result)
+        });
+        let Ok((transcript, result)) = read.await else {
+            return false;
+        };
+        *guard = Some(transcript);
+        match result {
+            Ok(facts) => {
+                if !facts.is_empty() {
+                    handle.send(Wake::Event(Event::Facts(facts)));
+                }
+                true
+            }
+            Err(error) => {
+                tracing::debug!(session = %handle.id, %error, "transcript not readable");
+                false
+            }
+        }
+    }
+
+    /// Turns to another transcript, after the old one was read to its end.
+    pub async fn follow(&self, path: &Path, conversation: &ConversationId, handle: &Handle) {
+        {
+            let guard = self.transcript.lock().await;
+            if guard
+                .as_ref()
+                .is_some_and(|t| t.path == path && &t.conversation == conversation)
+            {
+                return;
+            }
+        }
+        self.read(handle).await;
+        let mut guard = self.transcript.lock().await;
+        *guard = Some(Transcript {
+            path: path.to_path_buf(),
+            conversation: conversation.clone(),
+            offset: 0,
+            tail: Tail::new(self.agent, conversation.clone()),
+            skip_line: false,
+            opened: false,
+        });
+    }
+
+    pub async fn followed(&self) -> Option<PathBuf> {
+        self.transcript
+            .lock()
+            .await
+            .as_ref()
+            .map(|t| t.path.clone())
+    }
+}
+
+impl Transcript {
+    fn read_on(&mut self) -> std::io::Result<Vec<sm_core::signal::Fact>> {
+        let mut file = match File::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        let size = file.metadata()?.len();
+        if !self.opened {
+            self.opened = true;
+            if size > FIRST_READ {
+                self.offset = size - FIRST_READ;
+                self.skip_line = true;
+            }
+        }
+        if size < self.offset {
+            self.offset = 0; // replaced by a shorter one: begin again, old facts are told by their times
+        }
+        file.seek(SeekFrom::Start(self.offset))?;
+        let mut facts = Vec::new();
+        let mut buffer = vec![0_u8; CHUNK];
+        loop {
+            let count = file.read(&mut buffer)?;
+            if count == 0 {
+                return Ok(facts);
+            }
+            self.offset += count as u64;
+            let mut bytes = &buffer[..count];
+            if self.skip_line {
+                match bytes.iter().position(|byte| *byte == b'\n') {
+                    Some(at) => {
+                        bytes = &bytes[at + 1..];
+                        self.skip_line = false;
+                    }
+                    None => continue,
+                }
+            }
+            facts.extend(self.tail.feed(bytes));
+        }
+    }
+}
+
+/// The agent's own status file, if it has one and it belongs to the living process.
+pub fn read_status(agent: AgentKind, home: &Path, pid: u32) -> Option<StatusReading> {
+    let path = kind::status_path(agent, home, pid)?;
+    let bytes = read_small(&path)?;
+    let reading = kind::parse_status(agent, &bytes)?;
+    (reading.process.pid == pid).then_some(reading)
+}
+
+fn read_small(path: &Path) -> Option<Vec<u8>> {
+    const LIMIT: u64 = 64 << 10;
+    let mut bytes = Vec::new();
+    File::open(path)
+        .ok()?
+        .take(LIMIT)
+        .read_to_end(&mut bytes)
+        .ok()?;
+    Some(bytes)
+}

@@ -1,0 +1,47 @@
+//! How a session lies in the store: the core's record, and what only the daemon needs to know.
+
+use serde::{Deserialize, Serialize};
+use sm_core::Record;
+use std::path::PathBuf;
+
+/// The JSON snapshot of a session.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Stored {
+    pub record: Record,
+    pub extra: Extra,
+}
+
+/// What is needed to run the session's agent. No environment values: those stay in memory.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Extra {
+    /// For the agent program.
+    pub args: Vec<String>,
+    /// The program itself, for a generic agent.
+    pub command: Vec<String>,
+    pub cols: u16,
+    pub rows: u16,
+    /// SHA-256 of the session's secret, hex.
+    pub secret_hash: String,
+    pub terminal: Option<Terminal>,
+    /// Where the agent keeps its own files (Claude: ~/.claude, Codex: ~/.codex).
+    pub agent_home: Option<PathBuf>,
+}
+
+/// The session's own pane.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Terminal {
+    /// tmux's name for the session, and its id.
+    pub name: String,
+    pub session: String,
+    pub pane: String,
+    pub pane_pid: u32,
+}
+
+impl Terminal {
+    pub fn pane_id(&self) -> Option<sm_runtime::PaneId> {
+        self.pane.parse().ok()
+    }
+    pub fn session_id(&self) -> Option<sm_runtime::TmuxSessionId> {
+        self.session.parse().ok()
+    }
+}

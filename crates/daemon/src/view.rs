@@ -1,0 +1,213 @@
+//! What the API shows of a session, a message and an event.
+
+use crate::api::types::{
+    ContextView, EventView, MessageView, QueueView, SenderView, SessionView, TmuxView,
+};
+use crate::clock::rfc3339;
+use crate::stored::Extra;
+use sm_core::signal::UsageSource;
+use sm_core::{
+    Hold, Message, MessageMeta, MessageState, Mode, Proof, Sender, Session, SessionId, State,
+    Timestamp, Way,
+};
+use sm_store::EventRow;
+
+pub fn session(
+    session: &Session,
+    extra: &Extra,
+    tmux_socket: &str,
+    changed: Timestamp,
+) -> SessionView {
+    let record = session.record();
+    let queue = queue(session);
+    SessionView {
+        id: record.id.to_string(),
+        name: record.name.to_string(),
+        agent: record.agent.as_str().to_string(),
+        state: record.state.word().to_string(),
+        state_reason: record.why.clone(),
+        generation: record.generation.0,
+        compactions: record.compactions,
+        conversation_id: record.conversation.as_ref().map(ToString::to_string),
+        transcript_path: record.transcript.clone(),
+        cwd: record.cwd.clone(),
+        parent: record.parent.as_ref().map(ToString::to_string),
+        children: Vec::new(),
+        context: record
+            .usage
+            .as_ref()
+            .map_or_else(ContextView::default, |usage| ContextView {
+                used_percentage: usage.used_percentage,
+                tokens: usage.tokens,
+                window: usage.window,
+                source: Some(
+                    match usage.source {
+                        UsageSource::StatusLine => "status_line",
+                        UsageSource::Transcript => "transcript",
+                        UsageSource::Hook => "hook",
+                        UsageSource::Api => "api",
+                    }
+                    .to_string(),
+                ),
+                at: Some(rfc3339(usage.at)),
+            }),
+        tmux: extra
+            .terminal
+            .as_ref()
+            .map_or_else(TmuxView::default, |terminal| TmuxView {
+                socket: Some(tmux_socket.to_string()),
+                session: Some(terminal.name.clone()),
+                pane: Some(terminal.pane.clone()),
+            }),
+        pid: record.process.map(|process| process.pid),
+        exit_code: record.exit_code,
+        last_handoff_path: None,
+        turn: record.turn.0,
+        created_at: rfc3339(record.created_at),
+        changed_at: rfc3339(changed),
+        attention: attention(session, &queue),
+        queue,
+    }
+}
+
+fn queue(session: &Session) -> QueueView {
+    let held = session
+        .queue()
+        .iter()
+        .filter_map(|m| match &m.meta.state {
+            // waiting for the end of a turn is the ordinary case, not a hindrance
+            MessageState::Held { why: Hold::Working } => None,
+            MessageState::Held { why } => Some(why),
+            MessageState::Queued
+            | MessageState::Written { .. }
+            | MessageState::Submitted { .. }
+            | MessageState::Consumed { .. }
+            | MessageState::Expired
+            | MessageState::Withdrawn
+            | MessageState::Failed { .. } => None,
+        })
+        .collect::<Vec<_>>();
+    QueueView {
+        queued: session.queue().len(),
+        held: held.len(),
+        held_reason: held.first().map(|why| why.explain().to_string()),
+    }
+}
+
+fn attention(session: &Session, queue: &QueueView) -> Option<String> {
+    let record = session.record();
+    let name = &record.name;
+    match &record.state {
+        State::Waiting(_) => Some(format!("{}; answer it: sm attach {name}", record.why)),
+        State::Lost => Some(format!(
+            "lost: {}; bring it back: sm restore {name}",
+            record.why
+        )),
+        State::Starting | State::Working | State::Idle | State::Compacting | State::HandingOff => {
+            let reason = queue.held_reason.as_ref()?;
+            let starting = record.state == State::Starting || record.state == State::Compacting;
+            (!starting).then(|| format!("{} message(s) held: {reason}", queue.held))
+        }
+        State::Exited => match record.exit_code {
+            Some(0) => None,
+            Some(_) | None if record.ending => None,
+            Some(_) | None => Some(format!("{}; start it again: sm restore {name}", record.why)),
+        },
+    }
+}
+
+pub fn message(session: &SessionId, message: &Message) -> MessageView {
+    message_from(session.as_str(), &message.meta, message.text.clone())
+}
+
+pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageView {
+    let (way, proof) = match &meta.state {
+        MessageState::Written { way } => (Some(*way), None),
+        MessageState::Submitted { way, proof } | MessageState::Consumed { way, proof } => {
+            (Some(*way), Some(*proof))
+        }
+        MessageState::Queued
+        | MessageState::Held { .. }
+        | MessageState::Expired
+        | MessageState::Withdrawn
+        | MessageState::Failed { .. } => (None, None),
+    };
+    MessageView {
+        id: meta.id.to_string(),
+        session: session.to_string(),
+        from: sender(&meta.from),
+        mode: mode_word(meta.mode).to_string(),
+        state: meta.state.word().to_string(),
+        reason: meta.state.reason(),
+        way: way.map(|way| way_word(way).to_string()),
+        proof: proof.map(|proof| proof_word(proof).to_string()),
+        text,
+        created_at: rfc3339(meta.created_at),
+        changed_at: rfc3339(meta.changed_at),
+    }
+}
+
+fn sender(from: &Sender) -> SenderView {
+    match from {
+        Sender::Person => SenderView {
+            kind: "person".into(),
+            id: None,
+            name: None,
+        },
+        Sender::Sm => SenderView {
+            kind: "sm".into(),
+            id: None,
+            name: None,
+        },
+        Sender::Session { id, name } => SenderView {
+            kind: "session".into(),
+            id: Some(id.to_string()),
+            name: Some(name.clone()),
+        },
+    }
+}
+
+pub fn mode_word(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Sequential => "sequential",
+        Mode::Important => "important",
+        Mode::Urgent => "urgent",
+    }
+}
+
+pub fn parse_mode(word: &str) -> Option<Mode> {
+    [Mode::Sequential, Mode::Important, Mode::Urgent]
+        .into_iter()
+        .find(|mode| mode_word(*mode) == word)
+}
+
+fn way_word(way: Way) -> &'static str {
+    match way {
+        Way::HookAnswer => "hook_answer",
+        Way::StopAnswer => "stop_answer",
+        Way::Mailbox => "mailbox",
+        Way::Paste => "paste",
+        Way::LaunchArgument => "launch_argument",
+    }
+}
+
+fn proof_word(proof: Proof) -> &'static str {
+    match proof {
+        Proof::Hook => "hook",
+        Proof::Transcript => "transcript",
+        Proof::OutputFollowed => "output_followed",
+        Proof::None => "none",
+    }
+}
+
+pub fn event(row: &EventRow) -> EventView {
+    EventView {
+        seq: row.seq,
+        at: rfc3339(Timestamp(row.at)),
+        session: row.session.clone(),
+        generation: row.generation,
+        turn: row.turn,
+        kind: row.kind.clone(),
+        text: row.text.clone(),
+    }
+}
