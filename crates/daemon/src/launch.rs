@@ -50,6 +50,11 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     })));
     set(&mut env, wire::SESSION_VAR, id.as_str());
     set(&mut env, wire::SECRET_VAR, &secret);
+    // hooks of the agent have to find this instance, not the one of another shell
+    match std::env::var("SM_HOME") {
+        Ok(home) => set(&mut env, "SM_HOME", &home),
+        Err(_) => env.retain(|(key, _)| key != "SM_HOME"),
+    }
     // the agent's own tmux, if the shell that asked ran in one, is not this one
     env.retain(|(key, _)| !matches!(key.as_str(), "TMUX" | "TMUX_PANE"));
     hub.launches.prepare(

@@ -117,12 +117,18 @@ async fn stored(
     handle: &Handle,
     id: &MessageId,
 ) -> Result<Option<MessageView>, ApiError> {
-    if let Some(view) = in_memory(handle, id).await? {
-        return Ok(Some(view));
+    let known = in_memory(handle, id).await?;
+    // the text of one that came to its end is in the store only
+    if known.as_ref().is_some_and(|view| !view.text.is_empty()) {
+        return Ok(known);
     }
     let (session, message) = (handle.id.to_string(), id.to_string());
     let row = read::store(hub, move |reader| reader.message(&session, &message)).await?;
-    Ok(row.and_then(|row| from_row(&row)))
+    Ok(match (known, row) {
+        (Some(view), Some(row)) => Some(MessageView { text: row.text, ..view }),
+        (Some(view), None) => Some(view),
+        (None, row) => row.and_then(|row| from_row(&row)),
+    })
 }
 
 async fn find(hub: &Shared, handle: &Handle, id: &MessageId) -> Result<MessageView, ApiError> {

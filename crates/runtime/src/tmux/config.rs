@@ -65,13 +65,14 @@ impl TmuxConfig {
     }
 }
 
-/// What the server needs to find programs, the terminal database and its locale. Nothing of the
+/// What the server needs to find programs, the terminal database, its locale and this instance of
+/// sm (the launcher in its panes asks the daemon). Nothing of the
 /// shell the daemon happened to be started from, no secrets, and not TMUX, which would nest.
 fn is_kept(key: &OsStr) -> bool {
     let Some(key) = key.to_str() else {
         return false;
     };
-    const KEPT: [&str; 12] = [
+    const KEPT: [&str; 17] = [
         "HOME",
         "PATH",
         "LANG",
@@ -84,6 +85,11 @@ fn is_kept(key: &OsStr) -> bool {
         "SHELL",
         "TMUX_TMPDIR",
         "TZ",
+        "SM_HOME",
+        "SM_BIN",
+        "XDG_CONFIG_HOME",
+        "XDG_DATA_HOME",
+        "XDG_STATE_HOME",
     ];
     KEPT.contains(&key) || key.starts_with("LC_")
 }
