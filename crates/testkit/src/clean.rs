@@ -2,8 +2,9 @@
 //! behind.
 //!
 //! Dropping it ends what was started in it: the daemon, the tmux server, and every process whose
-//! environment names this `SM_HOME`. A process is ended only if it carries that mark or is the
-//! one the daemon's lock names *and* carries it.
+//! environment names this `SM_HOME`. Only a process that carries that mark is ever signalled, and
+//! only while it has the start time it was found with. Where there is no `/proc` to look into, the
+//! daemon is asked to stop instead.
 
 use std::ffi::OsStr;
 use std::io;
@@ -173,6 +174,15 @@ impl CleanEnv {
                 .stdout(Stdio::null())
                 .stderr(Stdio::null());
             let _ = tmux.status();
+        }
+        if !Path::new("/proc/self/environ").exists()
+            && let Ok(mut sm) = self.sm()
+        {
+            let _ = sm
+                .arg("stop")
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                .status();
         }
         // the daemon is among them: it was started with this SM_HOME, whoever started it
         for signal in [Signal::TERM, Signal::KILL] {

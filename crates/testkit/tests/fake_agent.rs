@@ -431,3 +431,29 @@ fn a_stashed_draft_comes_back() {
         [(RecordKind::Prompt, "SAY: other".to_owned())]
     );
 }
+
+#[test]
+fn what_a_sub_agents_hook_answers_never_reaches_the_main_conversation() {
+    let fake = Fake::start("", &[]);
+    let answer =
+        r#"{"hookSpecificOutput":{"hookEventName":"PostToolBatch","additionalContext":"lost"}}"#;
+    fake.put("answer.PostToolBatch", answer);
+    fake.submit("AGENT: echo inner");
+    fake.hook("Stop", 1);
+    let (inner, outer) = (fake.hook("PostToolBatch", 1), fake.hook("PostToolBatch", 2));
+    assert!(inner["agent_id"].is_string() && outer.get("agent_id").is_none());
+    assert_eq!(inner["tool_calls"][0]["tool_response"], "inner");
+    let given = [(RecordKind::Prompt, "AGENT: echo inner".to_owned())];
+    assert_eq!(fake.given(), given);
+}
+
+#[test]
+fn escape_may_put_the_prompt_back() {
+    let fake = Fake::start("restore_on_escape", &[]);
+    fake.submit("HOLD: /nonexistent/gate");
+    fake.wait_for_screen("Working…");
+    fake.tmux.key("fake", "Escape").unwrap();
+    fake.wait_for_screen("❯\u{a0}HOLD: /nonexistent/gate");
+    fake.wait_for_status("idle");
+    assert!(!fake.screen().contains("Interrupted"));
+}

@@ -2,6 +2,10 @@
 
 use serde_json::Value;
 
+/// Beyond this many characters the model gets a preview only.
+const CONTEXT_LIMIT: usize = 10_000;
+const PREVIEW: usize = 2_000;
+
 /// How a hook ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Ended {
@@ -56,7 +60,7 @@ impl Answer {
             // plain text is context where the agent takes any
             let text = hook.stdout.trim();
             if matches!(event, "SessionStart" | "UserPromptSubmit") && !text.is_empty() {
-                self.context.push(text.to_owned());
+                self.context.push(capped(text));
             }
             return;
         };
@@ -65,7 +69,7 @@ impl Answer {
             .as_str()
             .filter(|text| !text.is_empty())
         {
-            self.context.push(text.to_owned());
+            self.context.push(capped(text));
         }
         if json["decision"] == "block" {
             self.blocked
@@ -80,6 +84,15 @@ impl Answer {
             _ => self.permission,
         };
     }
+}
+
+/// What the model gets of a text; the real program names a file with the rest.
+fn capped(text: &str) -> String {
+    if text.chars().count() <= CONTEXT_LIMIT {
+        return text.to_owned();
+    }
+    let preview: String = text.chars().take(PREVIEW).collect();
+    format!("<persisted-output>\nOutput too large.\n\n{preview}\n</persisted-output>")
 }
 
 #[cfg(test)]
@@ -108,6 +121,8 @@ mod tests {
             (answer.context, answer.messages),
             (vec!["a\nb".to_owned()], vec!["s".to_owned()])
         );
+        assert_eq!(capped(&"ä".repeat(10_000)).chars().count(), 10_000);
+        assert!(capped(&"ä".repeat(10_001)).starts_with("<persisted-output>"));
         let blocked = said("Stop", 0, r#"{"decision":"block","reason":"go on"}"#, "").blocked;
         assert_eq!(
             blocked,

@@ -27,6 +27,7 @@ mod records;
 mod script;
 mod settings;
 mod terminal;
+mod tool;
 mod turn;
 mod ui;
 mod view;

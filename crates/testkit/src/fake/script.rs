@@ -6,6 +6,7 @@
 //! | `RUN: <command>` | runs it with `sh`, as the Bash tool |
 //! | `RUNMANY: <n> <command>` | n times |
 //! | `ASK: <command>` | the same as `RUN`, after a permission dialog |
+//! | `AGENT: <command>` | the same as `RUN`, by a sub-agent |
 //! | `SLEEP: <seconds>` | works that long |
 //! | `HOLD: <path>` | works until that file exists |
 //! | `FAIL: <status>` | the turn ends with an API error |
@@ -19,6 +20,7 @@ use std::time::Duration;
 pub(super) enum Step {
     Say(String),
     Run { command: String, ask: bool },
+    SubAgent(String),
     Sleep(Duration),
     Hold(PathBuf),
     Fail(u16),
@@ -42,6 +44,7 @@ pub(super) fn steps(text: &str) -> Vec<Step> {
             "SAY" => steps.push(Step::Say(value.to_owned())),
             "RUN" => steps.push(run(false)),
             "ASK" => steps.push(run(true)),
+            "AGENT" => steps.push(Step::SubAgent(value.to_owned())),
             "RUNMANY" => {
                 if let Some((times, command)) = value.split_once(' ') {
                     let times = times.parse().unwrap_or(0).min(1000);
@@ -70,7 +73,9 @@ pub(super) fn steps(text: &str) -> Vec<Step> {
         .iter()
         .any(|step| matches!(step, Step::Say(_) | Step::Fail(_)));
     if !ends {
-        let ran = steps.iter().any(|step| matches!(step, Step::Run { .. }));
+        let ran = steps
+            .iter()
+            .any(|step| matches!(step, Step::Run { .. } | Step::SubAgent(_)));
         steps.push(Step::Say(if ran { "RUN done".into() } else { echo(text) }));
     }
     steps

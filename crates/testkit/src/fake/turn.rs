@@ -8,20 +8,19 @@ use serde_json::{Value, json};
 
 use super::agent::Agent;
 use super::answer::Answer;
-use super::files::{timestamp, uuid};
-use super::hooks::{self, Surroundings};
+use super::files::uuid;
 use super::messages::{Input, Msg, Origin, Status};
 use super::payload::{self, Usage};
-use super::records::{hook_context, queued_command};
+use super::records::hook_context;
 use super::script::{Step, steps};
 
 /// How often a held turn looks for its file, and a sleeping one for an interrupt.
 const LOOK_EVERY: Duration = Duration::from_millis(5);
 /// Longer than any test.
-const TOOL_LIMIT: Duration = Duration::from_secs(24 * 3600);
+pub(super) const TOOL_LIMIT: Duration = Duration::from_secs(24 * 3600);
 
 /// How a run of steps ended.
-enum End {
+pub(super) enum End {
     /// The model stopped with these last words.
     Said(String),
     /// A person interrupted; the transcript says so already.
@@ -114,7 +113,9 @@ impl Agent {
         let mut in_a_row = 0;
         loop {
             let todo: VecDeque<Step> = steps(&text).into();
-            let ran_tools = todo.iter().any(|step| matches!(step, Step::Run { .. }));
+            let ran_tools = todo
+                .iter()
+                .any(|step| matches!(step, Step::Run { .. } | Step::SubAgent(_)));
             let last = match self.follow(todo) {
                 End::Said(last) => last,
                 End::Interrupted => {
@@ -243,6 +244,7 @@ impl Agent {
                     None
                 }
                 Step::Run { command, ask } => self.tool(&command, ask, &mut todo),
+                Step::SubAgent(command) => self.sub_agent(&command, &mut todo),
                 Step::Sleep(length) => {
                     let until = Instant::now() + length;
                     self.stall(|| Instant::now() >= until)
@@ -283,134 +285,13 @@ impl Agent {
         None
     }
 
-    fn tool(&mut self, command: &str, ask: bool, todo: &mut VecDeque<Step>) -> Option<End> {
-        let input = payload::bash(command);
-        let tool = format!("toolu_fake_{:05}", self.conversation.answers + 1);
-        let prompt_id = self.conversation.prompt_id.clone().unwrap_or_default();
-        let message = self.message_id();
-        self.answered(
-            &json!({"type": "tool_use", "id": tool, "name": "Bash", "input": input}),
-            "tool_use",
-        );
-        self.say([format!("● Bash({command})")]);
-        self.hooks(
-            "PreToolUse",
-            "Bash",
-            json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": tool}),
-        );
-        if ask && !self.allowed(command, &input) {
-            self.record(|place| place.tool_rejected(&prompt_id, &tool));
-            self.record(|place| place.interrupted(&prompt_id, true, None));
-            return Some(End::Interrupted);
-        }
-        let around = Surroundings {
-            cwd: &self.paths.cwd,
-            session: &self.conversation.id,
-            role: "agent",
-        };
-        let ended = hooks::start(&around, command, "", Some(&self.shared))
-            .map(|run| run.finish(TOOL_LIMIT, Some(&self.shared)));
-        if self.shared.is_interrupted() {
-            self.record(|place| place.tool_rejected(&prompt_id, &tool));
-            self.record(|place| place.interrupted(&prompt_id, true, Some(&message)));
-            return Some(End::Interrupted);
-        }
-        let ended = ended.unwrap_or_default();
-        let failed = ended.code != Some(0);
-        let (stdout, stderr) = (ended.stdout.trim_end(), ended.stderr.trim_end());
-        let text = match (failed, stdout.is_empty() && stderr.is_empty()) {
-            (false, true) => "(Bash completed with no output)".to_owned(),
-            (false, false) => [stdout, stderr]
-                .into_iter()
-                .filter(|t| !t.is_empty())
-                .collect::<Vec<_>>()
-                .join("\n"),
-            (true, _) => format!("Exit code {}\n{stdout}{stderr}", ended.code.unwrap_or(-1)),
-        };
-        self.say([
-            format!("  ⎿  {}", text.lines().next().unwrap_or_default()),
-            String::new(),
-        ]);
-        let response = json!({"stdout": stdout, "stderr": stderr, "interrupted": false, "isImage": false, "noOutputExpected": false});
-        let mut own = json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": tool, "duration_ms": ended.millis});
-        let after = if failed {
-            own["error"] = json!(text);
-            self.hooks("PostToolUseFailure", "Bash", own)
-        } else {
-            own["tool_response"] = response.clone();
-            self.hooks("PostToolUse", "Bash", own)
-        };
-        self.record(|place| place.tool_result(&prompt_id, &tool, &text, failed, &response));
-        self.take_context("PostToolUse", &after);
-        if after.halt {
-            return Some(End::Halted);
-        }
-        let call = json!({"tool_name": "Bash", "tool_input": input, "tool_use_id": tool, "tool_response": text});
-        let batch = self.hooks("PostToolBatch", "", json!({"tool_calls": [call]}));
-        self.take_context("PostToolBatch", &batch);
-        for message in after.messages.iter().chain(&batch.messages) {
-            self.say([format!("  ⎿  PostToolBatch says: {message}")]);
-        }
-        self.take_queued(todo);
-        None
-    }
-
-    /// Opens the permission dialog, unless a hook decides.
-    fn allowed(&mut self, command: &str, input: &Value) -> bool {
-        let own = json!({"tool_name": "Bash", "tool_input": input, "permission_suggestions": []});
-        if let Some(decided) = self.hooks("PermissionRequest", "Bash", own).permission {
-            return decided;
-        }
-        while self.decisions.try_recv().is_ok() {} // an answer to an older dialog is none to this one
-        self.status(Status::Waiting {
-            command: command.to_owned(),
-        });
-        let allowed = self.decisions.recv().unwrap_or(false);
-        self.status(Status::Busy { doing: "Working" });
-        allowed
-    }
-
-    /// What came while the tool ran joins its result, without a prompt hook.
-    fn take_queued(&mut self, todo: &mut VecDeque<Step>) {
-        for input in self.shared.take_texts() {
-            self.record(|place| place.queue_operation("enqueue", Some(&input.text)));
-            self.record(|place| place.queue_operation("remove", None));
-            let (kind, typed, obeyed) = match &input.origin {
-                Origin::Typed | Origin::Queued => ("prompt", true, &input.text),
-                Origin::Mail { raw } => ("mailbox", false, raw),
-            };
-            let attachment = queued_command(&input.text, typed, &timestamp());
-            self.record(|place| place.attachment(attachment));
-            self.given(kind, obeyed);
-            todo.extend(steps(obeyed));
-        }
-    }
-
-    fn take_context(&mut self, event: &str, answer: &Answer) {
-        if answer.context.is_empty() {
-            return;
-        }
-        let attachment = hook_context(event, &format!("hook-{}", uuid()), &answer.context);
-        self.record(|place| place.attachment(attachment));
-        for text in &answer.context {
-            self.given("hook_context", text);
-        }
-    }
-
     /// `! command`: runs it and tells the model, with no prompt hook.
     pub(super) fn shell(&mut self, command: &str) {
         let started = Instant::now();
         let prompt_id = uuid();
         self.conversation.prompt_id = Some(prompt_id.clone());
         self.say([format!("! {command}")]);
-        let around = Surroundings {
-            cwd: &self.paths.cwd,
-            session: &self.conversation.id,
-            role: "agent",
-        };
-        let run = hooks::start(&around, command, "", Some(&self.shared))
-            .map(|run| run.finish(TOOL_LIMIT, Some(&self.shared)));
-        let ended = run.unwrap_or_default();
+        let ended = self.run_tool(command);
         let input = format!("<bash-input>{command}</bash-input>");
         let (out, err) = (ended.stdout.trim_end(), ended.stderr.trim_end());
         let output = format!("<bash-stdout>{out}</bash-stdout><bash-stderr>{err}</bash-stderr>");
@@ -422,7 +303,7 @@ impl Agent {
     }
 
     /// The model answered: a record with its usage.
-    fn answered(&mut self, content: &Value, stop: &str) {
+    pub(super) fn answered(&mut self, content: &Value, stop: &str) {
         let conversation = &mut self.conversation;
         let cached = conversation.tokens;
         conversation.tokens += self.knobs.turn_tokens;
@@ -440,7 +321,7 @@ impl Agent {
     }
 
     /// The id of the answer the model is giving.
-    fn message_id(&self) -> String {
+    pub(super) fn message_id(&self) -> String {
         format!("msg_fake_{:05}", self.conversation.answers + 1)
     }
 }

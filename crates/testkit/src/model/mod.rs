@@ -19,5 +19,5 @@ mod server;
 mod state;
 
 pub use control::{Control, FailNext};
-pub use request::{Request, is_main, texts_of};
+pub use request::{Request, conversation_of, is_main, is_subagent, texts_of};
 pub use server::{ScriptedModel, StartError, serve_forever};

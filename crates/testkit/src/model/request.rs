@@ -35,12 +35,25 @@ impl Request {
     }
 }
 
-/// Whether this request belongs to a conversation, and is not a side call such as the
-/// generation of a title: only conversations are offered tools.
+/// Whether this request belongs to the main conversation: not a side call such as the generation
+/// of a title, which is offered no tools, and not one of a sub-agent's.
 pub fn is_main(request: &Request) -> bool {
-    request.body["tools"]
-        .as_array()
-        .is_some_and(|tools| !tools.is_empty())
+    has_tools(request) && !is_subagent(request)
+}
+
+/// Whether a sub-agent of Claude Code sent it.
+pub fn is_subagent(request: &Request) -> bool {
+    has_tools(request) && request.header("x-claude-code-agent-id").is_some()
+}
+
+/// The conversation Claude Code says it belongs to; a sub-agent's is that of its parent.
+pub fn conversation_of(request: &Request) -> Option<&str> {
+    request.header("x-claude-code-session-id")
+}
+
+fn has_tools(request: &Request) -> bool {
+    let tools = request.body["tools"].as_array();
+    tools.is_some_and(|tools| !tools.is_empty())
 }
 
 /// Every text block the model was shown in the conversation, in order, each exactly as sent:
@@ -146,7 +159,10 @@ mod tests {
 
     #[test]
     fn only_requests_with_tools_are_main() {
-        assert!(is_main(&sample(json!({"tools": [{"name": "Bash"}]}))));
+        let mut request = sample(json!({"tools": [{"name": "Bash"}]}));
+        assert!(is_main(&request) && !is_subagent(&request));
+        request.headers = vec![("x-claude-code-agent-id".into(), "a1".into())];
+        assert!(!is_main(&request) && is_subagent(&request));
         assert!(!is_main(&sample(json!({"tools": []}))));
         assert!(!is_main(&sample(json!(null))));
     }
