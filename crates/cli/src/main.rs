@@ -1,1 +1,49 @@
-fn main() {}
+//! `sm`: the program people and agents use.
+//!
+//! Arguments are parsed, the daemon is asked, the answer is printed: nothing is decided here.
+//! Only `sm serve` starts a runtime; every other command is one or two blocking requests.
+
+mod attach;
+mod client;
+mod commands;
+#[cfg(test)]
+mod docs;
+mod entry;
+mod environment;
+mod error;
+mod print;
+mod text;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use crate::commands::Cli;
+use crate::error::Kind;
+use crate::print::Printer;
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            // Nothing can be done about a closed terminal.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Kind::Usage.exit_code()
+            } else {
+                ExitCode::SUCCESS
+            };
+        }
+    };
+    let mut out = Printer::for_stdout();
+    let result = commands::run(cli, &mut out);
+    // What was said before a failure comes before the failure.
+    let flushed = out.flush();
+    match result.and_then(|code| flushed.map(|()| code)) {
+        Ok(code) => code,
+        Err(error) => {
+            print::error(&error);
+            error.kind.exit_code()
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! The daemon: whether it answers, which version it is, what it complains about; its port.
+
+use sm_client::http::HttpError;
+use sm_client::wire;
+
+use super::{Check, port};
+use crate::client::Daemon;
+use crate::text::{count, one_line};
+
+pub fn check(daemon: &Daemon, wanted: u16) -> Vec<Check> {
+    match daemon.health_now() {
+        Ok(health) => {
+            let mut checks = vec![version(&health.version, health.protocol, health.pid)];
+            checks.extend(running(daemon, wanted));
+            checks
+        }
+        Err(error) => {
+            let mut checks = vec![absent(daemon, &error)];
+            if error.is_no_daemon() {
+                checks.extend(port::check_free(wanted));
+            }
+            checks
+        }
+    }
+}
+
+fn version(version: &str, protocol: u32, pid: u32) -> Check {
+    let own = env!("CARGO_PKG_VERSION");
+    let text = format!("runs (pid {pid}, version {})", one_line(version));
+    if protocol != wire::PROTOCOL {
+        return Check::broken(
+            "daemon",
+            format!(
+                "{text} and speaks protocol {protocol}; this sm speaks {}",
+                wire::PROTOCOL
+            ),
+            "sm stop; the next command starts the daemon of this version",
+        );
+    }
+    if version != own {
+        return Check::warning(
+            "daemon",
+            format!("{text}, but this sm is {own}"),
+            "sm stop; the next command starts the daemon of this version",
+        );
+    }
+    Check::ok("daemon", text)
+}
+
+fn absent(daemon: &Daemon, error: &HttpError) -> Check {
+    let log = daemon.paths().daemon_log();
+    match error {
+        HttpError::NoDaemon(_) if daemon.paths().stopped_marker().exists() => Check::ok(
+            "daemon",
+            "stopped by `sm stop`; the next command starts it again",
+        ),
+        HttpError::NoDaemon(_) => {
+            Check::ok("daemon", "not running; it is started when it is needed")
+        }
+        HttpError::Timeout => Check::broken(
+            "daemon",
+            "is there but does not answer",
+            format!(
+                "end it ({}), and the next command starts a new one; its log: {}",
+                holder(daemon).map_or_else(
+                    || "its pid is not known".to_owned(),
+                    |pid| format!("kill -CONT {pid}; kill {pid}")
+                ),
+                log.display()
+            ),
+        ),
+        HttpError::Untrusted(_)
+        | HttpError::BadRequest(_)
+        | HttpError::Closed
+        | HttpError::TooLarge
+        | HttpError::Malformed(_)
+        | HttpError::Io(_) => Check::broken(
+            "daemon",
+            error.to_string(),
+            format!(
+                "something else may listen on {}; the daemon's log: {}",
+                daemon.paths().socket().display(),
+                log.display()
+            ),
+        ),
+    }
+}
+
+/// The pid that the lock file names: informative only.
+fn holder(daemon: &Daemon) -> Option<u32> {
+    let text = std::fs::read_to_string(daemon.paths().lock_file()).ok()?;
+    text.split(|c: char| !c.is_ascii_digit())
+        .find(|digits| !digits.is_empty())?
+        .parse()
+        .ok()
+}
+
+fn running(daemon: &Daemon, wanted: u16) -> Vec<Check> {
+    let mut checks = Vec::new();
+    match daemon.status_now() {
+        Ok(Some(status)) => {
+            let status = status.value;
+            match (&status.address, wanted) {
+                (Some(address), _) => {
+                    checks.push(Check::ok(
+                        "port",
+                        format!("served at {}", one_line(address)),
+                    ));
+                }
+                (None, 0) => {
+                    checks.push(Check::ok("port", "not served, as configured"));
+                }
+                (None, wanted) => checks.push(port::not_served(wanted)),
+            }
+            checks.extend(status.problems.iter().map(|problem| {
+                Check::warning(
+                    "problem",
+                    one_line(problem),
+                    "the daemon says this of itself; it goes on without",
+                )
+            }));
+        }
+        Ok(None) => {}
+        Err(error) => checks.push(Check::warning(
+            "daemon",
+            error.message,
+            "sm stop; the next command starts the daemon of this version",
+        )),
+    }
+    if let Ok(Some(sessions)) = daemon.sessions_now() {
+        let lost: Vec<String> = sessions
+            .value
+            .iter()
+            .filter(|session| session.state == "lost")
+            .map(|session| one_line(&session.name))
+            .collect();
+        checks.push(match lost.first() {
+            None => Check::ok("sessions", count(sessions.value.len(), "session")),
+            Some(first) => Check::warning(
+                "sessions",
+                format!("lost, their terminal is gone: {}", lost.join(", ")),
+                format!("sm restore {first}"),
+            ),
+        });
+    }
+    checks
+}

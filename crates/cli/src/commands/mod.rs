@@ -1,0 +1,176 @@
+//! The commands, one file each: arguments whose comments are the help, and a `run` that asks
+//! the daemon and prints.
+
+mod attach;
+mod children;
+mod completions;
+mod doctor;
+mod events;
+mod gc;
+mod kill;
+mod ls;
+mod man;
+mod new;
+mod output;
+mod overview;
+mod queue;
+mod rename;
+mod restore;
+mod send;
+mod serve;
+mod service;
+mod show;
+mod status;
+mod stop;
+mod wait;
+mod whoami;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::error::Result;
+use crate::print::Printer;
+
+/// Keeps coding agents going: starts them as durable sessions, knows their state, and gets
+/// messages to them.
+///
+/// Without a command: an overview of the sessions and of what needs a person.
+#[derive(Debug, Parser)]
+#[command(
+    name = "sm",
+    version,
+    args_conflicts_with_subcommands = true,
+    disable_help_subcommand = true,
+    after_help = AFTER_HELP,
+    max_term_width = 100
+)]
+pub struct Cli {
+    #[command(flatten)]
+    overview: overview::Overview,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+const AFTER_HELP: &str = "\
+Sessions are named by id, by a unique beginning of the id, or by name.
+Exit codes: 0 done; 1 refused or not found; 2 not usable here; 3 not proven in time, stays queued; 64 wrong usage.
+SM_HOME=<dir> keeps configuration, state and data of a separate instance in one directory.";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    New(new::New),
+    Ls(ls::Ls),
+    Show(show::Show),
+    Events(events::Events),
+    Send(send::Send),
+    Wait(wait::Wait),
+    Output(output::Output),
+    Attach(attach::Attach),
+    Rename(rename::Rename),
+    Kill(kill::Kill),
+    Restore(restore::Restore),
+    Queue(queue::Queue),
+    Children(children::Children),
+    Whoami(whoami::Whoami),
+    Doctor(doctor::Doctor),
+    Serve(serve::Serve),
+    Stop(stop::Stop),
+    Status(status::Status),
+    Service(service::Service),
+    Gc(gc::Gc),
+    Completions(completions::Completions),
+    Man(man::Man),
+}
+
+pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
+    let done = match cli.command {
+        None => cli.overview.run(out),
+        Some(Command::New(command)) => command.run(out),
+        Some(Command::Ls(command)) => command.run(out),
+        Some(Command::Show(command)) => command.run(out),
+        Some(Command::Events(command)) => command.run(out),
+        Some(Command::Send(command)) => command.run(out),
+        Some(Command::Wait(command)) => command.run(out),
+        Some(Command::Output(command)) => command.run(out),
+        Some(Command::Attach(command)) => command.run(out),
+        Some(Command::Rename(command)) => command.run(out),
+        Some(Command::Kill(command)) => command.run(out),
+        Some(Command::Restore(command)) => command.run(out),
+        Some(Command::Queue(command)) => command.run(out),
+        Some(Command::Children(command)) => command.run(out),
+        Some(Command::Whoami(command)) => command.run(out),
+        Some(Command::Doctor(command)) => return command.run(out),
+        Some(Command::Serve(command)) => return command.run(),
+        Some(Command::Stop(command)) => command.run(out),
+        Some(Command::Status(command)) => command.run(out),
+        Some(Command::Service(command)) => command.run(out),
+        Some(Command::Gc(command)) => command.run(out),
+        Some(Command::Completions(command)) => command.run(out),
+        Some(Command::Man(command)) => command.run(out),
+    };
+    done.map(|()| ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_and_argument_says_what_it_is() {
+        fn check(command: &clap::Command, path: &str) {
+            assert!(
+                command.get_about().is_some(),
+                "{path} does not say what it does"
+            );
+            for argument in command.get_arguments() {
+                assert!(
+                    argument.get_help().is_some(),
+                    "{path}: {} has no help",
+                    argument.get_id()
+                );
+            }
+            for sub in command.get_subcommands() {
+                check(sub, &format!("{path} {}", sub.get_name()));
+            }
+        }
+        check(&Cli::command(), "sm");
+    }
+
+    #[test]
+    fn what_is_wrong_usage() {
+        for (line, fine) in [
+            ("sm", true),
+            ("sm --json", true),
+            ("sm ls --json --all", true),
+            ("sm new claude", true),
+            ("sm new claude --detach -- --model X", true),
+            ("sm new -- my-agent --flag", true),
+            ("sm new claude --model X", false),
+            ("sm send api run the tests --wait 30", true),
+            ("sm send api hello --wait", true),
+            ("sm send api hello --wait soon", false),
+            ("sm send api hello --mode loud", false),
+            ("sm send", false),
+            ("sm wait api --for idle --timeout 600", true),
+            ("sm wait api --for idle,waiting", true),
+            ("sm wait api", false),
+            ("sm wait api --for handing_off", true),
+            ("sm queue ls", true),
+            ("sm queue rm api 1a2b", true),
+            ("sm queue", false),
+            ("sm lss", false),
+            ("sm --json ls", false),
+            ("sm serve --port 70000", false),
+        ] {
+            let parsed = Cli::try_parse_from(line.split(' '));
+            assert_eq!(parsed.is_ok(), fine, "{line}: {parsed:?}");
+        }
+    }
+}

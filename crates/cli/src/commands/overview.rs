@@ -1,0 +1,186 @@
+//! `sm` alone: the sessions, and what needs a person.
+
+use clap::Args;
+use sm_daemon::api::types::SessionView;
+
+use crate::client::{Daemon, Which};
+use crate::commands::ls::sessions_table;
+use crate::error::Result;
+use crate::print::Printer;
+use crate::text::{Look, Tone, count, one_line};
+
+/// Exited sessions are shown for so long.
+const SHOWN_AFTER_EXIT: i64 = 24 * 3600;
+
+#[derive(Debug, Args)]
+pub struct Overview {
+    /// The overview as JSON: the same as `sm ls --json`.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Overview {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        let daemon = Daemon::open()?;
+        if self.json {
+            let sessions = daemon.sessions(Which::Live)?;
+            return out.json(&sessions.json);
+        }
+        let sessions = daemon.sessions(Which::All)?.value;
+        let problems = match daemon.status_now() {
+            Ok(Some(status)) => status.value.problems,
+            // The sessions are what was asked for.
+            Ok(None) | Err(_) => Vec::new(),
+        };
+        let text = render(&out.look, &sessions, &problems);
+        out.text(&text)
+    }
+}
+
+fn render(look: &Look, sessions: &[SessionView], problems: &[String]) -> String {
+    let mut text = String::new();
+    let attention: Vec<String> = problems
+        .iter()
+        .map(|problem| one_line(problem))
+        .chain(sessions.iter().filter_map(attention))
+        .collect();
+    if !attention.is_empty() {
+        text.push_str(&look.paint(Tone::Bold, "needs attention"));
+        text.push('\n');
+        for line in attention {
+            text.push_str(&format!("  {} {line}\n", look.paint(Tone::Warn, "!")));
+        }
+        text.push('\n');
+    }
+    let (shown, hidden): (Vec<_>, Vec<_>) = sessions
+        .iter()
+        .cloned()
+        .partition(|session| session.state != "exited" || exited_lately(look, session));
+    if shown.is_empty() {
+        text.push_str(EMPTY);
+    } else {
+        text.push_str(&sessions_table(look, &shown));
+    }
+    if !hidden.is_empty() {
+        let line = format!(
+            "and {} that exited earlier (sm ls --all)",
+            count(hidden.len(), "session")
+        );
+        text.push_str(&look.paint(Tone::Dim, &line));
+        text.push('\n');
+    }
+    text
+}
+
+const EMPTY: &str = "\
+No sessions yet.
+  sm new claude --name api      start Claude Code here (or codex, or -- any program)
+  sm send api \"run the tests\"   give it something to do
+  sm doctor                     see what works on this machine
+";
+
+/// Why a person should look at a session, and what to do.
+fn attention(session: &SessionView) -> Option<String> {
+    let name = one_line(&session.name);
+    if let Some(why) = &session.attention {
+        let why = one_line(why);
+        if why.contains("sm ") {
+            return Some(format!("{name}: {why}"));
+        }
+        let next = match session.state.as_str() {
+            "lost" => format!("sm restore {name}"),
+            "exited" => format!("sm output {name}"),
+            _ => format!("sm attach {name}"),
+        };
+        return Some(format!("{name}: {why} ({next})"));
+    }
+    if session.queue.held > 0 && session.state != "exited" {
+        let why = session
+            .queue
+            .held_reason
+            .as_deref()
+            .map_or_else(String::new, |why| format!(": {}", one_line(why)));
+        return Some(format!(
+            "{name}: {} held{why} (sm queue ls {name})",
+            count(session.queue.held, "message")
+        ));
+    }
+    match session.state.as_str() {
+        "waiting" => Some(format!(
+            "{name}: waits for a person{} (sm attach {name})",
+            because(session)
+        )),
+        "lost" => Some(format!(
+            "{name}: lost{} (sm restore {name})",
+            because(session)
+        )),
+        _ => None,
+    }
+}
+
+fn because(session: &SessionView) -> String {
+    match session.state_reason.as_str() {
+        "" => String::new(),
+        why => format!(": {}", one_line(why)),
+    }
+}
+
+fn exited_lately(look: &Look, session: &SessionView) -> bool {
+    session
+        .changed_at
+        .parse::<jiff::Timestamp>()
+        .is_ok_and(|at| look.now.as_second() - at.as_second() < SHOWN_AFTER_EXIT)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::ls::tests::session;
+    use crate::text::tests::look;
+
+    #[test]
+    fn nothing_yet_says_how_to_start() {
+        insta::assert_snapshot!(render(&look(), &[], &[]), @r#"
+        No sessions yet.
+          sm new claude --name api      start Claude Code here (or codex, or -- any program)
+          sm send api "run the tests"   give it something to do
+          sm doctor                     see what works on this machine
+        "#);
+    }
+
+    #[test]
+    fn what_needs_a_person_comes_first() {
+        let mut waiting = session("web");
+        waiting.state = "waiting".into();
+        waiting.attention = Some("permission to run Bash(rm -rf build)".into());
+        let mut held = session("db");
+        held.queue.queued = 1;
+        held.queue.held = 1;
+        held.queue.held_reason = Some("somebody's half-typed text is in the composer".into());
+        let mut lost = session("old");
+        lost.state = "lost".into();
+        lost.attention = Some("lost: tmux is gone; bring it back: sm restore old".into());
+        let mut exited = session("done");
+        exited.state = "exited".into();
+        let mut long_ago = session("older");
+        long_ago.state = "exited".into();
+        long_ago.changed_at = "2026-02-01T00:00:00Z".into();
+        let sessions = [session("api"), waiting, held, lost, exited, long_ago];
+        let problems = ["port 8420 is taken by nginx (pid 7): set SM_PORT".to_owned()];
+        insta::assert_snapshot!(render(&look(), &sessions, &problems), @r"
+        needs attention
+          ! port 8420 is taken by nginx (pid 7): set SM_PORT
+          ! web: permission to run Bash(rm -rf build) (sm attach web)
+          ! db: 1 message held: somebody's half-typed text is in the composer (sm queue ls db)
+          ! old: lost: tmux is gone; bring it back: sm restore old
+
+        NAME  AGENT   STATE          CONTEXT    QUEUE   DIR
+        api   claude  idle 3 min     ▓▓░░░ 42%  -       ~/src/api
+        web   claude  waiting 3 min  ▓▓░░░ 42%  -       ~/src/api
+        db    claude  idle 3 min     ▓▓░░░ 42%  1 held  ~/src/api
+        old   claude  lost 3 min     ▓▓░░░ 42%  -       ~/src/api
+        done  claude  exited 3 min   ▓▓░░░ 42%  -       ~/src/api
+        and 1 session that exited earlier (sm ls --all)
+        ");
+    }
+}

@@ -1,0 +1,185 @@
+//! `sm show`.
+
+use clap::Args;
+use sm_daemon::api::types::SessionView;
+
+use crate::client::Daemon;
+use crate::commands::ls::tone_of;
+use crate::error::Result;
+use crate::print::Printer;
+use crate::text::{Look, Tone, count, gauge, one_line};
+
+/// Shows everything about one session.
+#[derive(Debug, Args)]
+pub struct Show {
+    /// The session; inside a session: itself.
+    session: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Show {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        let daemon = Daemon::open()?;
+        let named = daemon.session_or_own(self.session.as_deref(), "sm show <session>")?;
+        let session = daemon.session(&named)?;
+        if self.json {
+            return out.json(&session.json);
+        }
+        let text = render(&out.look, &session.value);
+        out.text(&text)
+    }
+}
+
+pub fn render(look: &Look, session: &SessionView) -> String {
+    let mut text = String::new();
+    let mut row = |label: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!(
+                "{} {value}\n",
+                look.paint(Tone::Dim, &format!("{label:<13}"))
+            ));
+        }
+    };
+    row(
+        "session",
+        &format!(
+            "{} ({})",
+            look.paint(Tone::Bold, &one_line(&session.name)),
+            one_line(&session.id)
+        ),
+    );
+    row("agent", &one_line(&session.agent));
+    let why = match session.state_reason.as_str() {
+        "" => String::new(),
+        why => format!(": {}", one_line(why)),
+    };
+    row(
+        "state",
+        &format!(
+            "{}{why} ({})",
+            look.paint(tone_of(&session.state), &one_line(&session.state)),
+            look.ago(&session.changed_at)
+        ),
+    );
+    if let Some(attention) = &session.attention {
+        row("attention", &look.paint(Tone::Warn, &one_line(attention)));
+    }
+    row("directory", &look.path(&session.cwd));
+    row("context", &context(look, session));
+    row(
+        "generation",
+        &match session.compactions {
+            0 => session.generation.to_string(),
+            some => format!("{}, compacted {some}×", session.generation),
+        },
+    );
+    row("turn", &session.turn.to_string());
+    row("queue", &queue(session));
+    let optional = |value: &Option<String>| value.as_deref().map(one_line).unwrap_or_default();
+    row("conversation", &optional(&session.conversation_id));
+    row(
+        "transcript",
+        &session
+            .transcript_path
+            .as_deref()
+            .map(|path| look.path(path))
+            .unwrap_or_default(),
+    );
+    row(
+        "handoff",
+        &session
+            .last_handoff_path
+            .as_deref()
+            .map(|path| look.path(path))
+            .unwrap_or_default(),
+    );
+    row("parent", &optional(&session.parent));
+    row("children", &one_line(&session.children.join(", ")));
+    row(
+        "process",
+        &session.pid.map(|pid| pid.to_string()).unwrap_or_default(),
+    );
+    row(
+        "exit code",
+        &session
+            .exit_code
+            .map(|code| code.to_string())
+            .unwrap_or_default(),
+    );
+    row("terminal", &optional(&session.tmux.pane));
+    row("created", &look.ago(&session.created_at));
+    text
+}
+
+fn context(look: &Look, session: &SessionView) -> String {
+    let context = &session.context;
+    if context.used_percentage.is_none() && context.tokens.is_none() {
+        return "not known".to_owned();
+    }
+    let mut parts = Vec::new();
+    if context.used_percentage.is_some() {
+        let gauge = gauge(context.used_percentage);
+        parts.push(look.paint(gauge.tone, &gauge.text));
+    }
+    match (context.tokens, context.window) {
+        (Some(tokens), Some(window)) => parts.push(format!("{tokens} of {window} tokens")),
+        (Some(tokens), None) => parts.push(format!("{tokens} tokens")),
+        (None, _) => {}
+    }
+    if let Some(source) = &context.source {
+        parts.push(format!("from {}", one_line(source)));
+    }
+    if let Some(at) = &context.at {
+        parts.push(look.ago(at));
+    }
+    parts.join(", ")
+}
+
+fn queue(session: &SessionView) -> String {
+    let queue = &session.queue;
+    match (queue.queued, queue.held) {
+        (0, _) => "empty".to_owned(),
+        (queued, 0) => count(queued, "message"),
+        (queued, held) => format!(
+            "{}, {held} held{}",
+            count(queued, "message"),
+            queue
+                .held_reason
+                .as_deref()
+                .map_or_else(String::new, |why| format!(": {}", one_line(why)))
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::ls::tests::session;
+    use crate::text::tests::look;
+
+    #[test]
+    fn all_that_is_known() {
+        let mut api = session("api");
+        api.compactions = 2;
+        api.parent = Some("99aabbcc".into());
+        api.queue.queued = 2;
+        api.queue.held = 1;
+        api.queue.held_reason = Some("the agent is compacting its context".into());
+        insta::assert_snapshot!(render(&look(), &api), @r"
+        session       api (1a2b3c4d)
+        agent         claude
+        state         idle: the turn ended (3 min ago)
+        directory     ~/src/api
+        context       ▓▓░░░ 42%, 83200 of 200000 tokens, from statusline, 1 min ago
+        generation    1, compacted 2×
+        turn          7
+        queue         2 messages, 1 held: the agent is compacting its context
+        conversation  c0ffee
+        parent        99aabbcc
+        process       4242
+        created       3 h ago
+        ");
+    }
+}

@@ -1,0 +1,224 @@
+//! `sm stop`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use clap::Args;
+use sm_client::Paths;
+
+use crate::client::{Daemon, Which};
+use crate::error::{CommandError, Result};
+use crate::print::{self, Printer};
+use crate::text::{count, one_line};
+
+/// How long things may take to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// Stops the daemon; sessions go on, and the next command starts it again.
+#[derive(Debug, Args)]
+pub struct Stop {
+    /// End all sessions and remove all state and data of this instance.
+    #[arg(long)]
+    purge: bool,
+    /// Do not ask.
+    #[arg(long, short, requires = "purge")]
+    yes: bool,
+}
+
+impl Stop {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        let daemon = Daemon::open()?;
+        if self.purge {
+            return purge(&daemon, self.yes, out);
+        }
+        match stop(&daemon)? {
+            Stopped::Now => out.line("the daemon is stopped; sessions go on without it"),
+            Stopped::Already => out.line("no daemon is running"),
+        }
+    }
+}
+
+enum Stopped {
+    Now,
+    Already,
+}
+
+/// Stops the daemon and waits until it is gone.
+fn stop(daemon: &Daemon) -> Result<Stopped> {
+    let marker = daemon.paths().stopped_marker();
+    // Before the daemon leaves: no hook may start it again in between.
+    let marked = daemon.paths().state_dir().is_dir() && fs::write(&marker, b"").is_ok();
+    let unmark = |error| {
+        if marked {
+            let _ = fs::remove_file(&marker);
+        }
+        error
+    };
+    if daemon.stop().map_err(unmark)?.is_none() {
+        return Ok(Stopped::Already);
+    }
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        match daemon.health_now() {
+            Err(error) if error.is_no_daemon() => return Ok(Stopped::Now),
+            Ok(_) | Err(_) if Instant::now() >= deadline => {
+                return Err(CommandError::refused(format!(
+                    "the daemon was asked to stop and is still there after {} s",
+                    PATIENCE.as_secs()
+                ))
+                .hint("look with `sm doctor`"));
+            }
+            Ok(_) | Err(_) => std::thread::sleep(LOOK_EVERY),
+        }
+    }
+}
+
+fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
+    let paths = daemon.paths().clone();
+    let there: Vec<PathBuf> = places(&paths)
+        .into_iter()
+        .filter(|path| path.symlink_metadata().is_ok())
+        .collect();
+    if there.is_empty() {
+        return out.line("there is nothing of this instance");
+    }
+    // A daemon ends sessions better than we could: it knows their processes.
+    let sessions = match daemon.ensure() {
+        Ok(()) => daemon.sessions(Which::All)?.value,
+        Err(_) => Vec::new(),
+    };
+    out.line(&format!("{} and:", count(sessions.len(), "session")))?;
+    for path in &there {
+        out.line(&format!("  {}", path.display()))?;
+    }
+    out.flush()?;
+    if !yes && !print::confirm("End these sessions and remove all of it?") {
+        return Err(
+            CommandError::refused("nothing was removed").hint("sm stop --purge --yes does not ask")
+        );
+    }
+    for session in &sessions {
+        if crate::attach::has_ended(session) {
+            continue;
+        }
+        // Answers when its processes are gone: a launcher that outlives the state would start a
+        // daemon.
+        daemon.kill(&session.id, false).map_err(|error| {
+            error.hint(format!(
+                "nothing was removed; look at it: sm show {0}, sm attach {0}",
+                one_line(&session.name)
+            ))
+        })?;
+    }
+    stop(daemon)?;
+    end_tmux(&paths);
+    let mut kept = Vec::new();
+    for path in &there {
+        kept.extend(remove(&paths, path)?);
+    }
+    // Only if nothing of the user's is in it.
+    if std::env::var_os("SM_HOME").is_some()
+        && let Some(home) = paths.state_dir().parent()
+    {
+        let _ = fs::remove_dir(home);
+    }
+    for socket in [paths.socket(), paths.tmux_socket()] {
+        if let Some(dir) = socket.parent().filter(|dir| *dir != paths.state_dir()) {
+            let _ = fs::remove_dir(dir);
+        }
+    }
+    out.line("all of it is removed")?;
+    for path in kept {
+        out.line(&format!(
+            "not made by sm, so it stays: {}",
+            one_line(&path.display().to_string())
+        ))?;
+    }
+    if paths.config_file().exists() {
+        out.line(&format!(
+            "your configuration stays: {}",
+            paths.config_file().display()
+        ))?;
+    }
+    Ok(())
+}
+
+/// Everything an instance makes.
+fn places(paths: &Paths) -> Vec<PathBuf> {
+    let mut places = vec![paths.state_dir().to_owned(), paths.data_dir().to_owned()];
+    for socket in [paths.socket(), paths.tmux_socket()] {
+        if socket.parent() != Some(paths.state_dir()) {
+            places.push(socket.to_owned());
+        }
+    }
+    places
+}
+
+/// How names of ours begin in the state directory.
+const STATE_NAMES: &[&str] = &["sm.", "tmux.", "daemon.", "token", "stopped", "spool"];
+/// Names of ours in the data directory.
+const DATA_NAMES: &[&str] = &["sessions", "handoffs"];
+
+/// Removes a place. `SM_HOME` may name a directory that others use too: what does not have a
+/// name of ours stays, and is answered.
+fn remove(paths: &Paths, place: &Path) -> Result<Vec<PathBuf>> {
+    let failed = |path: &Path, error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => Ok(()),
+        _ => Err(CommandError::file(path, "remove", &error)),
+    };
+    if place != paths.state_dir() && place != paths.data_dir() {
+        fs::remove_file(place).or_else(|error| failed(place, error))?;
+        return Ok(Vec::new());
+    }
+    let entries = fs::read_dir(place).map_err(|error| CommandError::file(place, "read", &error))?;
+    let mut kept = Vec::new();
+    for entry in entries.flatten() {
+        let (path, name) = (entry.path(), entry.file_name());
+        let name = name.to_string_lossy();
+        let ours = if place == paths.state_dir() {
+            STATE_NAMES.iter().any(|ours| name.starts_with(ours))
+        } else {
+            DATA_NAMES.contains(&name.as_ref())
+        };
+        if !ours {
+            kept.push(path);
+            continue;
+        }
+        let removed = if entry.file_type().is_ok_and(|found| found.is_dir()) {
+            fs::remove_dir_all(&path)
+        } else {
+            fs::remove_file(&path)
+        };
+        removed.or_else(|error| failed(&path, error))?;
+    }
+    if kept.is_empty() {
+        fs::remove_dir(place).or_else(|error| failed(place, error))?;
+    }
+    Ok(kept)
+}
+
+/// Ends the terminal server of this instance, if it still runs, and waits for its end.
+fn end_tmux(paths: &Paths) {
+    let tmux = |command: &str| {
+        Command::new("tmux")
+            .arg("-S")
+            .arg(paths.tmux_socket())
+            .arg(command)
+            .env_remove("TMUX")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    };
+    if !paths.tmux_socket().exists() || !tmux("kill-server") {
+        return;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while Instant::now() < deadline && tmux("list-sessions") {
+        std::thread::sleep(LOOK_EVERY);
+    }
+}

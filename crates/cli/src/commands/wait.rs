@@ -1,0 +1,120 @@
+//! `sm wait`.
+
+use std::time::{Duration, Instant};
+
+use clap::{Args, ValueEnum};
+
+use crate::client::{Daemon, WAIT_SLICE, Waited};
+use crate::commands::send::seconds;
+use crate::error::{CommandError, Result};
+use crate::print::Printer;
+use crate::text::one_line;
+
+/// How long one of several states is waited for.
+const TURN: Duration = Duration::from_millis(250);
+
+/// Waits until a session is in a state; not in time: exit code 3.
+///
+/// To wait for the end of what a message started: `sm send S … --wait`, then `sm wait S --for
+/// idle`.
+#[derive(Debug, Args)]
+pub struct Wait {
+    /// The session.
+    session: String,
+    /// The state; several, separated by commas: any of them.
+    #[arg(long = "for", value_enum, value_delimiter = ',', required = true)]
+    states: Vec<State>,
+    /// How long, in seconds.
+    #[arg(long, short, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
+    timeout: Duration,
+    /// The session as JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum State {
+    /// It is being started.
+    Starting,
+    /// It is in a turn.
+    Working,
+    /// Its turn has ended.
+    Idle,
+    /// It waits for a person.
+    Waiting,
+    /// It summarises its context.
+    Compacting,
+    /// A handoff is under way.
+    #[value(name = "handing_off", alias = "handing-off")]
+    HandingOff,
+    /// Its program has ended.
+    Exited,
+    /// Its terminal is gone.
+    Lost,
+}
+
+impl State {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Starting => "starting",
+            Self::Working => "working",
+            Self::Idle => "idle",
+            Self::Waiting => "waiting",
+            Self::Compacting => "compacting",
+            Self::HandingOff => "handing_off",
+            Self::Exited => "exited",
+            Self::Lost => "lost",
+        }
+    }
+}
+
+impl Wait {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        let daemon = Daemon::open()?;
+        // By id from here on: a name may move to another session meanwhile.
+        let id = daemon.session(&self.session)?.value.id;
+        let words: Vec<&str> = self.states.iter().map(|state| state.word()).collect();
+        let states = words.join(" or ");
+        let longest = match words.as_slice() {
+            [_] => WAIT_SLICE,
+            // The daemon waits for one state: they take turns.
+            _ => TURN,
+        };
+        let deadline = Instant::now() + self.timeout;
+        for word in words.iter().cycle() {
+            let left = deadline.saturating_duration_since(Instant::now());
+            let last = match daemon.wait(&id, word, left.min(longest))? {
+                Waited::Reached(session) if self.json => return out.json(&session.json),
+                Waited::Reached(session) => {
+                    let session = session.value;
+                    return out.line(&format!(
+                        "{} is {}",
+                        one_line(&session.name),
+                        one_line(&session.state)
+                    ));
+                }
+                Waited::NotYet(session) => session,
+            };
+            if let Some(session) = last.as_ref().filter(|one| crate::attach::has_ended(one)) {
+                return Err(CommandError::refused(format!(
+                    "{} is {} and will not be {states} by itself",
+                    one_line(&session.name),
+                    one_line(&session.state)
+                ))
+                .hint(format!("sm restore {}", one_line(&session.name))));
+            }
+            if left <= longest {
+                let now = last.map_or_else(String::new, |session| {
+                    format!(": it is {}", one_line(&session.state))
+                });
+                return Err(CommandError::not_in_time(format!(
+                    "{} was not {states} within {} s{now}",
+                    one_line(&self.session),
+                    self.timeout.as_secs_f64()
+                ))
+                .hint("wait longer with --timeout SECONDS"));
+            }
+        }
+        Ok(())
+    }
+}
