@@ -18,7 +18,7 @@ mod launches;
 mod logging;
 mod mailboxes;
 pub mod names;
-mod notify;
+pub mod notify;
 mod origin;
 pub mod peer;
 mod perform;

@@ -1,4 +1,5 @@
 //! `notify.command`, run for real.
+#![expect(clippy::unwrap_used, reason = "tests")]
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -172,7 +172,12 @@ pub async fn serve_connection<S>(
     if let Err(e) = served {
         tracing::debug!(?peer, "connection: {e}");
     }
-    linger(connection.into_parts().io.into_inner()).await;
+    let io = connection.into_parts().io.into_inner();
+    tokio::select! {
+        () = linger(io) => {}
+        // Nobody is kept waiting for a client that leaves its end open.
+        () = stop.cancelled() => {}
+    }
 }
 
 /// Closing with unread bytes would reset the connection and take the answer with it.

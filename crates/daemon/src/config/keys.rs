@@ -120,7 +120,7 @@ pub const KEYS: &[Key] = &[
     Key {
         path: "daemon.port",
         default: "8420",
-        doc: "Port on 127.0.0.1 for the API. 0: only the Unix socket. The environment variable `SM_PORT` goes before it.",
+        doc: "Port on 127.0.0.1 for the API. 0: only the Unix socket. The environment variable `SM_PORT` goes before it. Other users need the token (`token` in the state folder) for it; on macOS, where the kernel does not say whose a connection is, so do you.",
         takes: Takes::Number {
             range: 0..=65535,
             set: |c, n| c.daemon.port = u16::try_from(n).unwrap_or(0),
