@@ -5,7 +5,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use sm_testkit::model::{Request, ScriptedModel, is_main, texts_of};
+use sm_testkit::model::{Request, ScriptedModel, conversation_of, is_main, texts_of};
 use sm_testkit::real::{self, RealAgent};
 use sm_testkit::tmux::Tmux;
 use sm_testkit::wait_until;
@@ -137,15 +137,21 @@ fn claude_runs_a_tool_and_a_turn_that_is_interrupted() {
 }
 
 #[test]
-fn codex_runs_a_held_turn() {
-    let test = "codex_runs_a_held_turn";
+fn codex_runs_a_held_turn_with_a_tool() {
+    let test = "codex_runs_a_held_turn_with_a_tool";
     let Some(agent) = real::or_skip(test, real::codex()) else {
         return;
     };
-    let codex = Running::codex(&agent, "HOLD: gate\nSAY: hi");
-    let first = codex.request_with("HOLD: gate\nSAY: hi");
+    let codex = Running::codex(&agent, "HOLD: gate\nRUN: echo from-$((40 + 2))");
+    let first = codex.request_with("HOLD: gate\nRUN: echo from-$((40 + 2))");
     assert_eq!(first.route(), "/v1/responses");
     assert!(codex.model.wait_for_hold("gate", DEADLINE));
     codex.model.release("gate");
-    codex.wait_for_screen("• hi");
+    let result = |r: &Request| is_main(r) && texts_of(r).iter().any(|t| t.contains("from-42"));
+    let after = codex.model.wait_for_request(result, DEADLINE);
+    assert_eq!(
+        after.as_ref().and_then(conversation_of),
+        conversation_of(&first)
+    );
+    codex.wait_for_screen("• RUN done");
 }

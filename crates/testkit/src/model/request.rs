@@ -46,9 +46,11 @@ pub fn is_subagent(request: &Request) -> bool {
     has_tools(request) && request.header("x-claude-code-agent-id").is_some()
 }
 
-/// The conversation Claude Code says it belongs to; a sub-agent's is that of its parent.
+/// The conversation the agent says it belongs to; that of Claude Code's sub-agents is their
+/// parent's, Codex's side calls have one of their own.
 pub fn conversation_of(request: &Request) -> Option<&str> {
-    request.header("x-claude-code-session-id")
+    let claude = request.header("x-claude-code-session-id");
+    claude.or_else(|| request.header("thread-id"))
 }
 
 fn has_tools(request: &Request) -> bool {
