@@ -12,7 +12,7 @@ use sm_client::{Client, Paths};
 use crate::caller::Caller;
 
 /// Connecting and sending take microseconds, or the daemon is stopped.
-const SENDING: Duration = Duration::from_millis(20);
+const SENDING: Duration = Duration::from_millis(100);
 const ANSWERING: Duration = Duration::from_secs(2);
 const FIRST_RETRY: Duration = Duration::from_secs(1);
 const LONGEST_RETRY: Duration = Duration::from_secs(30);
@@ -80,7 +80,7 @@ impl Activity {
         }
         if let Some((mut connection, what, deadline)) = self.telling.take() {
             if answer_is_there {
-                match connection.head(now + SENDING) {
+                match connection.head(Instant::now() + SENDING) {
                     // Refused is told, too: saying it again changes nothing.
                     Ok(head) if head.status < 500 => {
                         self.told = Some(what);
@@ -107,13 +107,11 @@ impl Activity {
             Output::Quiet => b"{\"active\":false}",
         };
         let caller = Caller::new(self.session.clone(), None);
-        let sent = self
-            .client
-            .connect(now + SENDING)
-            .and_then(|mut connection| {
-                connection.send(&caller.post("/hooks/generic/output", body), now + SENDING)?;
-                Ok(connection)
-            });
+        let deadline = Instant::now() + SENDING;
+        let sent = self.client.connect(deadline).and_then(|mut connection| {
+            connection.send(&caller.post("/hooks/generic/output", body), deadline)?;
+            Ok(connection)
+        });
         match sent {
             Ok(connection) => self.telling = Some((connection, what, now + ANSWERING)),
             Err(_) => self.later(now),
