@@ -36,7 +36,7 @@ pub(crate) enum Request {
 /// Requests under way at most; more wait in the channel, within their callers' deadlines.
 const IN_FLIGHT: usize = 1024;
 /// How soon a look is repeated that did not see everything it should.
-const LOOK_AGAIN: Duration = Duration::from_millis(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// A connection that keeps breaking is made again by itself only this often.
 const REJOIN_PAUSE: Duration = Duration::from_secs(1);
 /// How long the client process may take to end by itself.
@@ -46,6 +46,7 @@ enum Owner {
     Caller(oneshot::Sender<Answer>),
     /// The actor itself, looking at all panes.
     Look,
+    Nobody,
 }
 
 struct InFlight {
@@ -296,6 +297,7 @@ impl Actor {
                                 link.looking = false;
                                 listing = Some(replies);
                             }
+                            Owner::Nobody => {}
                         },
                         Some(_) | None => {
                             tracing::warn!(number, "tmux answered out of order");
@@ -350,8 +352,20 @@ impl Actor {
         let again = self
             .watch
             .update(panes, now.into_std(), |event| took(events, event));
-        if again == LookAgain::Soon {
-            self.look_at.get_or_insert(now + LOOK_AGAIN);
+        match again {
+            LookAgain::WhenHinted => return,
+            LookAgain::Soon => {}
+            LookAgain::StatusMissing => self.nudge(),
+        }
+        self.look_at.get_or_insert(now + LOOK_AGAIN);
+    }
+
+    /// Makes tmux collect its children. A tmux that keeps login records (with libutempter, as on
+    /// Debian) misses the end of a child while it writes one, and then does not know how a pane's
+    /// program ended until some other child ends: this is that child.
+    fn nudge(&mut self) {
+        if let Some(link) = &mut self.link {
+            link.send("run-shell -b true", Owner::Nobody);
         }
     }
 
@@ -374,7 +388,7 @@ impl Actor {
                 Owner::Caller(answer) => {
                     let _ = answer.send(Err(error.clone()));
                 }
-                Owner::Look => {}
+                Owner::Look | Owner::Nobody => {}
             }
         }
     }

@@ -93,16 +93,9 @@ async fn greet(
     mut stdout: ChildStdout,
 ) -> Result<Connection, End> {
     let secret = secret().map_err(End::Failed)?;
-    let mut setup = setup(config).join("\n");
-    setup.push('\n');
-    setup.push_str(&mark_line(&secret, 0));
-    stdin
-        .write_all(setup.as_bytes())
-        .await
-        .map_err(|_| End::Left(String::new()))?;
-
     let mut parser = Parser::new(secret.clone());
     let mut replies = Vec::new();
+    let mut attached = false;
     let mut buffer = vec![0; 16 << 10];
     loop {
         let mut messages = Vec::new();
@@ -116,6 +109,18 @@ async fn greet(
         parser.feed(&buffer[..read], &mut messages);
         for message in messages {
             match message {
+                // Only now it is attached. tmux would read commands sooner, but a client that is
+                // given some before that hears of nothing later.
+                Message::SessionChanged { .. } if !attached => {
+                    attached = true;
+                    let lines = setup(config).join("\n");
+                    let setup = format!("{lines}\n{}", mark_line(&secret, 0));
+                    stdin
+                        .write_all(setup.as_bytes())
+                        .await
+                        .map_err(|_| End::Left(String::new()))?;
+                }
+                Message::SessionChanged { .. } => {}
                 Message::Reply(reply) => replies.push(reply),
                 Message::Mark(_) => {
                     let (server, keeper_window, panes) =
@@ -135,7 +140,6 @@ async fn greet(
                 Message::SubscriptionChanged { .. }
                 | Message::WindowClosed { .. }
                 | Message::WindowRenamed { .. }
-                | Message::SessionChanged { .. }
                 | Message::SessionsChanged
                 | Message::PaneModeChanged { .. }
                 | Message::Other(_) => {}

@@ -44,7 +44,7 @@ pub enum RuntimeEvent {
 
 /// A pane is seen as dead a little before its exit status is there. If it does not come in this
 /// time (the program closed its terminal but lives on), it is told without.
-const STATUS_PATIENCE: Duration = Duration::from_secs(1);
+const STATUS_PATIENCE: Duration = Duration::from_secs(3);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Life {
@@ -67,10 +67,13 @@ pub(crate) struct Watch {
 }
 
 /// Whether to look again without being hinted.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum LookAgain {
-    Soon,
     WhenHinted,
+    /// An event could not be handed on.
+    Soon,
+    /// A pane is dead and tmux does not say how its program ended.
+    StatusMissing,
 }
 
 impl Watch {
@@ -117,7 +120,7 @@ impl Watch {
                 }) {
                     seen.title = Some(title);
                 } else {
-                    again = LookAgain::Soon;
+                    again = again.max(LookAgain::Soon);
                 }
             }
             let Some(status) = info.dead else { continue };
@@ -132,7 +135,11 @@ impl Watch {
                 seen.life = Life::Told;
             } else {
                 seen.life = Life::Dying(since);
-                again = LookAgain::Soon;
+                again = again.max(if ripe {
+                    LookAgain::Soon
+                } else {
+                    LookAgain::StatusMissing
+                });
             }
         }
         let there: HashSet<PaneId> = panes.iter().map(|info| info.pane).collect();
@@ -146,7 +153,7 @@ impl Watch {
             if emit(RuntimeEvent::PaneClosed { pane }) {
                 self.known.remove(&pane);
             } else {
-                again = LookAgain::Soon;
+                again = again.max(LookAgain::Soon);
             }
         }
         again
@@ -245,7 +252,10 @@ mod tests {
         let now = Instant::now();
         let mut watch = Watch::start(&[pane(1, "", None)]);
         let unknown = [pane(1, "", Some(ExitStatus::default()))];
-        assert_eq!(check(&mut watch, &unknown, now, &[]), LookAgain::Soon);
+        assert_eq!(
+            check(&mut watch, &unknown, now, &[]),
+            LookAgain::StatusMissing
+        );
         let died = RuntimeEvent::PaneDied {
             pane: unknown[0].pane,
             code: None,

@@ -8,7 +8,10 @@ async fn the_first_byte_is_logged_every_time() {
     let f = Fixture::new();
     for i in 0..60 {
         let log = f.path(&format!("log {i}%H#{{pane_id}}'"));
-        let mut pane = f.pane(&format!("s{i}"), &format!("printf 'FIRST {i} LAST'"));
+        let mut pane = f.pane(
+            &format!("s{i}"),
+            &format!("printf 'FIRST {i} LAST'; exec cat"),
+        );
         pane.log_command = vec!["tee".into(), log.to_str().unwrap().into()];
         f.tmux.create(pane).await.unwrap();
         let logged = file_with(&log, |log| log.ends_with(b"LAST")).await;
