@@ -38,8 +38,12 @@ fn squeeze(text: &str) -> String {
     sanitize(text).trim().to_string()
 }
 
-/// The text of one message as the agent gets it: a session's message says who speaks.
+/// The text of one message as the agent gets it: a session's message says who speaks, unless it is
+/// to be typed as it is.
 pub fn spoken(message: &Message) -> String {
+    if message.meta.raw {
+        return message.text.clone();
+    }
     match &message.meta.from {
         Sender::Person | Sender::Sm => message.text.clone(),
         Sender::Session { name, .. } => {

@@ -3,7 +3,7 @@
 use super::{Session, State};
 use crate::effect::EntryKind;
 use crate::ids::{ConversationId, Timestamp};
-use crate::signal::{ContextSource, HookCall, Origin, Signal};
+use crate::signal::{HookCall, Origin, Signal};
 
 /// Whether a hook call speaks for the session's present context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,23 +31,12 @@ impl Session {
         if self.rec.conversation.as_ref() == Some(theirs) {
             return Voice::Current;
         }
-        if self.rec.past.contains(theirs) {
-            // a person went back to an old conversation; a late event never says so
-            let resumed = matches!(
-                call.signal,
-                Signal::ContextStarted {
-                    source: ContextSource::Resume,
-                    ..
-                }
-            );
-            let newer = call.at > self.rec.last_signal;
-            return if resumed && newer && call.origin == Origin::Own {
-                Voice::New
-            } else {
-                Voice::Late
-            };
+        let past = self.rec.past.contains(theirs);
+        // a person may go back to an old conversation; a late event never says so
+        if call.at < self.context_known() || (past && call.at == self.context_known()) {
+            return Voice::Late;
         }
-        if self.rec.conversation.is_none() {
+        if self.rec.conversation.is_none() && !past {
             return Voice::New; // the first one heard of
         }
         match call.origin {
@@ -60,14 +49,21 @@ impl Session {
         }
     }
 
-    /// The conversation is the session's from now on. A first one fills generation 1; any other
-    /// begins a new generation.
+    /// Until when the present conversation is known to be the agent's.
+    fn context_known(&self) -> Timestamp {
+        self.rec.last_signal.max(self.rec.context_since)
+    }
+
+    /// The conversation is the session's, as its producer said at `at`. A first one fills
+    /// generation 1; any other begins a new generation.
     pub(super) fn adopt(
         &mut self,
         conversation: ConversationId,
         transcript: Option<String>,
+        at: Timestamp,
         now: Timestamp,
     ) {
+        self.rec.context_since = self.rec.context_since.max(at);
         if self.rec.conversation.as_ref() == Some(&conversation) {
             if transcript.is_some() && self.rec.transcript != transcript {
                 self.rec.transcript = transcript;
@@ -118,9 +114,15 @@ impl Session {
         self.flight_left_its_context(now);
     }
 
-    /// The agent's own status names a conversation: that is the session's, whatever hooks were lost.
-    pub(super) fn conversation_seen(&mut self, seen: &ConversationId, now: Timestamp) {
-        if self.rec.conversation.as_ref() == Some(seen) || self.rec.past.contains(seen) {
+    /// The agent's own status named a conversation at `at`: that is the session's, whatever hooks
+    /// were lost, unless something newer is known.
+    pub(super) fn conversation_seen(
+        &mut self,
+        seen: &ConversationId,
+        at: Timestamp,
+        now: Timestamp,
+    ) {
+        if self.rec.conversation.as_ref() == Some(seen) || at < self.context_known() {
             return;
         }
         if self.rec.state == State::Starting && self.rec.launch > 1 && self.stranger.is_none() {
@@ -129,7 +131,7 @@ impl Session {
             return;
         }
         self.stranger = None;
-        self.adopt(seen.clone(), None, now);
+        self.adopt(seen.clone(), None, at, now);
     }
 
     pub(super) fn dismiss_waiters(&mut self) {

@@ -33,7 +33,7 @@ impl Session {
             State::HandingOff => self.hold(Hold::HandingOff, now),
             State::Waiting(_) => self.hold(Hold::WaitingForPerson, now),
             State::Working => {
-                if self.may_interrupt(&next) {
+                if self.may_interrupt(&next) && now >= self.recheck_at {
                     self.take_off(vec![next], Way::Paste, Phase::Checking, now);
                     self.look_at_flight(now);
                 } else {
@@ -92,11 +92,12 @@ impl Session {
         let screen = evidence.screen.as_ref();
         let safe =
             screen.is_some_and(|s| s.activity == Activity::Busy && s.composer != Composer::Hidden);
-        if !urgent || !safe {
+        if !urgent {
             self.drop_flight(); // it waits for a hook or the end of the turn
-            if urgent {
-                self.hold(Hold::Working, now);
-            }
+            return;
+        }
+        if !safe {
+            self.held_for_now(Hold::Working, now);
             return;
         }
         let guard = screen.map(|s| s.mark.clone());
@@ -136,7 +137,7 @@ impl Session {
             .as_ref()
             .map(|screen| screen.composer.clone());
         if !evidence.proves_idle() {
-            self.held_idle(Hold::UnknownScreen, now);
+            self.held_for_now(Hold::UnknownScreen, now);
             return;
         }
         match composer {
@@ -165,7 +166,7 @@ impl Session {
             Some(Composer::Draft) => self.mail_or_hold(&message, Hold::Draft, now),
             Some(Composer::Stashed) => self.mail_or_hold(&message, Hold::Stashed, now),
             Some(Composer::Shell) => self.mail_or_hold(&message, Hold::ShellMode, now),
-            Some(Composer::Hidden) | None => self.held_idle(Hold::UnknownScreen, now),
+            Some(Composer::Hidden) | None => self.held_for_now(Hold::UnknownScreen, now),
         }
     }
 
@@ -198,11 +199,31 @@ impl Session {
                     text,
                 });
             }
-            Some(_) | None => self.held_idle(why, now),
+            Some(_) | None => self.held_for_now(why, now),
         }
     }
 
-    fn held_idle(&mut self, why: Hold, now: Timestamp) {
+    /// Whether a deadline of ours should wake the session for a message that waits.
+    pub(super) fn waits_for_recheck(&self) -> bool {
+        if self.rec.flight.is_some() {
+            return false;
+        }
+        let Some(next) = self.next_message() else {
+            return false;
+        };
+        match self.rec.state {
+            State::Idle => true,
+            State::Working => self.may_interrupt(&next),
+            State::Starting
+            | State::Waiting(_)
+            | State::Compacting
+            | State::HandingOff
+            | State::Exited
+            | State::Lost => false,
+        }
+    }
+
+    fn held_for_now(&mut self, why: Hold, now: Timestamp) {
         self.drop_flight();
         let wait = (RECHECK << self.rechecks.min(4)).min(RECHECK_LONGEST);
         self.rechecks = self.rechecks.saturating_add(1);

@@ -312,6 +312,9 @@ impl Session {
             self.set_message(&id, MessageState::Submitted { way, proof }, now);
         }
         self.told_hold = false;
+        if !self.rec.turn_open {
+            self.ask(now); // its turn began unheard, or is already over
+        }
         self.journal();
     }
 
@@ -328,14 +331,10 @@ impl Session {
         let Some(flight) = self.rec.flight.as_mut() else {
             return;
         };
-        match flight.way {
-            // still in the composer, or on its way to the new context: the evidence will tell
-            Way::Paste | Way::LaunchArgument => {
-                flight.generation = self.rec.generation;
-                self.flight_at = Some(now.plus(100));
-            }
-            Way::HookAnswer | Way::StopAnswer | Way::Mailbox => self.requeue(now),
-        }
+        // in the old record, still in the composer, or on its way to the new context: the evidence
+        // will tell
+        flight.generation = self.rec.generation;
+        self.flight_at = Some(now.plus(100));
     }
 
     // ── evidence
@@ -344,6 +343,10 @@ impl Session {
         let Some(flight) = self.rec.flight.clone() else {
             return;
         };
+        if !self.profile.reads_screen && flight.phase.touched_agent() {
+            self.unseen_probed(&flight, now);
+            return;
+        }
         match flight.phase {
             Phase::Checking => self.checked(&flight, evidence, now),
             Phase::Interrupting => self.interrupt_probed(&flight, now),
@@ -368,17 +371,17 @@ impl Session {
     /// Our text was (perhaps) pasted: where is it?
     fn composer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
         let waited = now.since(flight.phase_since);
+        let missing = self.missing.take() == Some(flight.no);
         let Some(screen) = &evidence.screen else {
-            if self.profile.reads_screen {
-                self.flight_at = Some(now.plus(500));
-            } else if flight.phase == Phase::Entering && waited >= PROOF_PATIENCE {
-                self.proven(flight.way, Proof::None, now);
-            } else {
-                self.phase(Phase::Verifying, flight.phase_since);
-                self.enter(None, now);
-            }
+            self.flight_at = Some(now.plus(500));
             return;
         };
+        let left = screen.composer != Composer::Ours;
+        if left && flight.phase == Phase::Entering && self.is_command(flight) && waited >= SETTLE {
+            // a command of the agent: no hook and no record tells of it, and it is not run twice
+            self.proven(flight.way, Proof::None, now);
+            return;
+        }
         let dialog = matches!(screen.activity, Activity::Waiting(_))
             || matches!(self.rec.state, State::Waiting(_));
         let busy = screen.activity == Activity::Busy || self.rec.state == State::Working;
@@ -395,7 +398,7 @@ impl Session {
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
                 self.flight_at = Some(now.plus(200)); // the proof is on its way, or the turn's end is
             }
-            Composer::Empty => self.composer_is_empty(flight, evidence, now),
+            Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
             Composer::Draft | Composer::Stashed | Composer::Shell => {
                 // somebody types into it: what they do with it is theirs; if it is gone, we go on
                 if waited >= PROOF_PATIENCE {
@@ -410,7 +413,13 @@ impl Session {
     }
 
     /// Neither in the composer nor in the conversation.
-    fn composer_is_empty(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+    fn composer_is_empty(
+        &mut self,
+        flight: &Flight,
+        evidence: &Evidence,
+        missing: bool,
+        now: Timestamp,
+    ) {
         let waited = now.since(flight.phase_since);
         let (patience, soon) = match flight.phase {
             // not shown yet, or shown and gone
@@ -420,20 +429,78 @@ impl Session {
         };
         if waited < patience {
             self.flight_at = Some(now.plus(soon));
-        } else if evidence.transcript_read || !self.profile.has_transcript {
+        } else {
+            self.found_nowhere(flight, evidence, missing, now);
+        }
+    }
+
+    /// Twice in a row: between reading the record and looking at the screen the text may have gone
+    /// from the one to the other.
+    fn found_nowhere(
+        &mut self,
+        flight: &Flight,
+        evidence: &Evidence,
+        missing: bool,
+        now: Timestamp,
+    ) {
+        if !evidence.transcript_read && self.profile.has_transcript {
+            self.flight_at = Some(now.plus(1000));
+        } else if missing {
             self.requeue(now);
         } else {
-            self.flight_at = Some(now.plus(1000));
+            self.missing = Some(flight.no);
+            self.flight_at = Some(now.plus(50));
         }
+    }
+
+    /// A program whose screen nobody can read: Enter once, and then it is taken for submitted.
+    fn unseen_probed(&mut self, flight: &Flight, now: Timestamp) {
+        let due = flight.phase_since.plus(PROOF_PATIENCE);
+        if flight.phase != Phase::Entering {
+            self.enter(None, now);
+        } else if now >= due {
+            self.proven(flight.way, Proof::None, now);
+        } else {
+            self.flight_at = Some(due);
+        }
+    }
+
+    /// The daemon died between ordering a paste and hearing of it, and nobody can look: what may
+    /// stand there is submitted, so that nothing else is mixed with it, and nothing is claimed.
+    pub(super) fn unknown_paste(&mut self, now: Timestamp) {
+        let Some(flight) = self.rec.flight.take() else {
+            return;
+        };
+        self.flight_at = None;
+        self.effect(Effect::Press {
+            flight: flight.no,
+            key: Key::Enter,
+            guard: None,
+        });
+        let reason = "sm was restarted while it was typed; it is not known whether it arrived";
+        for id in flight.messages {
+            self.fail(&id, reason.to_string(), now);
+        }
+        self.journal();
+    }
+
+    /// Typed as it is, and a command to the agent.
+    fn is_command(&self, flight: &Flight) -> bool {
+        self.queue.iter().any(|m| {
+            m.meta.raw
+                && flight.messages.contains(&m.meta.id)
+                && self.looks_like_command(&words::spoken(m))
+        })
     }
 
     /// A hook, the mailbox or the launch line had it: is it in the conversation?
     fn answer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let missing = self.missing.take() == Some(flight.no);
         let settled = now.since(flight.phase_since) >= SETTLE;
         let idle = self.rec.state == State::Idle && evidence.proves_idle();
         let ended = idle && now.since(self.rec.since) >= SETTLE;
-        if settled && ended && evidence.transcript_read {
-            self.requeue(now);
+        if settled && ended {
+            self.found_nowhere(flight, evidence, missing, now);
         } else if idle {
             self.flight_at = Some(now.plus(300));
         } else {

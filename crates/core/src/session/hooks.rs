@@ -41,7 +41,7 @@ impl Session {
                     _ => None,
                 };
                 if let Some(conversation) = call.conversation.clone() {
-                    self.adopt(conversation, transcript, now);
+                    self.adopt(conversation, transcript, call.at, now);
                 }
             }
             Voice::Late => {
@@ -102,6 +102,7 @@ impl Session {
                     self.journal();
                 }
                 self.rec.stop_answers = 0;
+                self.compacted(now);
                 self.consume_submitted(now);
                 self.open_turn();
                 self.prompt_proves(&text, Proof::Hook, now);
@@ -120,6 +121,7 @@ impl Session {
                 again: _,
                 background_tasks,
             } => {
+                self.compacted(now);
                 self.consume_submitted(now);
                 if let Some(request) = request {
                     if let Answered::Yes = self.answer_at_stop(request, now) {
@@ -181,7 +183,8 @@ impl Session {
         self.record_line(EntryKind::Context, text);
     }
 
-    /// Compaction is reported by several hooks; it is counted when it was under way.
+    /// Compaction is reported by several hooks, some of which may get lost; it is counted when it
+    /// was under way.
     pub(super) fn compacted(&mut self, now: Timestamp) {
         if self.rec.state != State::Compacting {
             return;
@@ -200,10 +203,9 @@ impl Session {
     }
 
     pub(super) fn working(&mut self, why: &str, now: Timestamp) {
+        self.compacted(now); // nothing of a turn happens while a context is compacted
         self.open_turn();
-        if self.rec.state != State::Compacting {
-            self.become_state(State::Working, why, now);
-        }
+        self.become_state(State::Working, why, now);
     }
 
     pub(super) fn person_needed(&mut self, need: PersonNeed, now: Timestamp) {

@@ -3,7 +3,7 @@
 use super::{Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::ids::{Process, SessionName, Timestamp, TurnId};
-use crate::message::{Hold, MessageState, Way};
+use crate::message::{MessageState, Way};
 use crate::words;
 
 /// How long after a launch, and after each look, a starting agent is looked at again.
@@ -12,6 +12,10 @@ const STARTING_LOOKS: [i64; 6] = [700, 700, 1000, 2000, 4000, 8000];
 const WORKING_LOOK: i64 = 20_000;
 const WAITING_LOOK: i64 = 10_000;
 const COMPACTING_LOOK: i64 = 20_000;
+/// An idle agent is looked at too, ever more rarely: the hook of a prompt may have been lost.
+const IDLE_LOOKS: [i64; 4] = [30_000, 60_000, 120_000, 300_000];
+/// A process that is gone is reported by its launcher within this time, or nobody reports it.
+const REPORT_PATIENCE: i64 = 5_000;
 
 impl Session {
     /// Moves to a state. The same state with a new reason only changes the reason.
@@ -54,7 +58,11 @@ impl Session {
             State::Working | State::HandingOff => Some(WORKING_LOOK),
             State::Waiting(_) => Some(WAITING_LOOK),
             State::Compacting => Some(COMPACTING_LOOK),
-            State::Idle | State::Exited | State::Lost => None,
+            State::Idle => {
+                let at = (self.checks as usize).min(IDLE_LOOKS.len() - 1);
+                Some(IDLE_LOOKS[at])
+            }
+            State::Exited | State::Lost => None,
         };
         self.check_at = wait.map(|ms| now.plus(ms));
     }
@@ -75,7 +83,12 @@ impl Session {
         let ours = self.composer_text();
         let no = self.next_probe;
         self.next_probe += 1;
-        self.probe = Some(super::PendingProbe { no, asked_at: now });
+        self.probe = Some(super::PendingProbe {
+            no,
+            asked_at: now,
+            flight: self.rec.flight.as_ref().map(|flight| flight.no),
+            generation: self.rec.generation,
+        });
         self.effect(Effect::Probe { probe: no, ours });
     }
 
@@ -102,6 +115,11 @@ impl Session {
         self.rec.turn_open = false;
         self.waiters.clear();
         self.probe = None;
+        self.gone_since = None;
+        if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase_since = now; // of before the loss: the evidence tells what became of it
+            self.flight_at = Some(now.plus(1_000));
+        }
         let first = self.rec.launch == 1;
         let resume = if first || fresh {
             None
@@ -110,6 +128,7 @@ impl Session {
         };
         if !first && resume.is_none() {
             // a relaunch without the old conversation is a new context
+            self.rec.context_since = now;
             self.new_generation(None, None, now);
         }
         let prompt = self.prompt_for_launch(now);
@@ -197,6 +216,7 @@ impl Session {
     fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
         self.rec.exit_code = code;
         self.rec.process = None;
+        self.gone_since = None;
         self.close_turn(" (the agent ended)");
         let surprise = !self.rec.ending && code != Some(0);
         self.waiters.clear();
@@ -243,7 +263,7 @@ impl Session {
             return;
         }
         self.rec.process = None;
-        self.rec.turn_open = false;
+        self.close_turn(" (its terminal is gone)");
         self.waiters.clear();
         self.probe = None;
         self.flight_at = None;
@@ -291,6 +311,9 @@ impl Session {
             self.effect(Effect::Terminate);
         }
         match self.rec.flight.as_mut() {
+            Some(flight) if !self.profile.reads_screen && flight.phase == Phase::Writing => {
+                self.unknown_paste(now);
+            }
             Some(flight) if flight.phase.touched_agent() => {
                 flight.phase_since = now; // patience starts again: the agent may be behind
                 self.flight_at = Some(now.plus(50));
@@ -345,13 +368,40 @@ impl Session {
         }
     }
 
-    /// Whether a deadline of ours should wake an idle session for a message it holds.
-    pub(super) fn waits_for_recheck(&self) -> bool {
-        self.rec.state == State::Idle
-            && self.rec.flight.is_none()
-            && self
-                .queue
-                .iter()
-                .any(|m| matches!(&m.meta.state, MessageState::Held { why } if *why != Hold::Lost))
+    /// The agent stands idle and no turn is open: what it was given before `asked_at` is consumed,
+    /// and who asked is told, even if the hooks of that turn were lost.
+    pub(super) fn settle_accounts(&mut self, asked_at: Timestamp, now: Timestamp) {
+        if self.rec.state != State::Idle || self.rec.turn_open {
+            return;
+        }
+        if self.newest_submission().is_none_or(|at| at <= asked_at) {
+            self.consume_submitted(now);
+            self.tell_turn_ended("");
+        }
+    }
+
+    /// The process is gone; its launcher tells how it ended, if that still lives.
+    pub(super) fn process_gone(&mut self, now: Timestamp) {
+        match self.gone_since {
+            None => {
+                self.gone_since = Some(now);
+                self.record_line(
+                    EntryKind::Problem,
+                    "the agent's process is gone; waiting for its exit to be reported",
+                );
+                self.check_at = Some(now.plus(REPORT_PATIENCE));
+            }
+            Some(since) if now.since(since) < REPORT_PATIENCE => {
+                self.check_at = Some(since.plus(REPORT_PATIENCE));
+            }
+            Some(_) => {
+                let why = if self.rec.ending {
+                    "it was ended with sm kill"
+                } else {
+                    "the agent's process is gone; how it ended is not known"
+                };
+                self.end(None, why.to_string(), now);
+            }
+        }
     }
 }

@@ -61,6 +61,10 @@ pub struct Session {
     /// A conversation nobody knows yet, to be confirmed by the agent's own status.
     pub(crate) stranger: Option<ConversationId>,
     pub(crate) told_hold: bool,
+    /// The delivery whose text was found nowhere at the last look.
+    pub(crate) missing: Option<u64>,
+    /// Since when the agent's process is gone without anybody having reported its end.
+    pub(crate) gone_since: Option<Timestamp>,
     changes: Changes,
 }
 
@@ -74,6 +78,9 @@ pub(crate) struct Waiter {
 pub(crate) struct PendingProbe {
     pub no: u64,
     pub asked_at: Timestamp,
+    /// The delivery and the generation it was asked for.
+    pub flight: Option<u64>,
+    pub generation: Generation,
 }
 
 /// What one step leaves to be done.
@@ -139,6 +146,7 @@ impl Session {
             stop_answers: 0,
             seen: VecDeque::new(),
             last_signal: Timestamp(0),
+            context_since: Timestamp(0),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -177,6 +185,8 @@ impl Session {
             flight_at: None,
             stranger: None,
             told_hold: false,
+            missing: None,
+            gone_since: None,
             changes: Changes::default(),
         }
     }
@@ -228,6 +238,7 @@ impl Session {
             Event::Tick => self.tick(now),
             Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
         }
+        self.expire(now);
         self.deliver(now);
         let changes = std::mem::take(&mut self.changes);
         Outcome {
@@ -239,12 +250,7 @@ impl Session {
 
     /// When the session has to be woken with [`Event::Tick`] if nothing else happens.
     pub fn next_deadline(&self) -> Option<Timestamp> {
-        let expiry = self
-            .queue
-            .iter()
-            .filter(|m| m.meta.state.is_pending())
-            .filter_map(|m| m.meta.expires_at)
-            .min();
+        let expiry = self.next_expiry();
         let probe = self
             .probe
             .as_ref()
@@ -257,7 +263,6 @@ impl Session {
     }
 
     fn tick(&mut self, now: Timestamp) {
-        self.expire(now);
         if self
             .probe
             .as_ref()

@@ -63,17 +63,21 @@ impl Session {
         self.set_message(id, MessageState::Withdrawn, now);
     }
 
-    pub(super) fn expire(&mut self, now: Timestamp) {
-        let flying = self
-            .rec
-            .flight
-            .as_ref()
-            .map(|f| f.messages.clone())
-            .unwrap_or_default();
-        let due: Vec<MessageId> = self
-            .queue
+    /// Those whose time may run out: what is being delivered is let finish.
+    fn may_expire(&self) -> impl Iterator<Item = &Message> {
+        let flying: &[MessageId] = self.rec.flight.as_ref().map_or(&[], |f| &f.messages);
+        self.queue
             .iter()
             .filter(|m| m.meta.state.is_pending() && !flying.contains(&m.meta.id))
+    }
+
+    pub(super) fn next_expiry(&self) -> Option<Timestamp> {
+        self.may_expire().filter_map(|m| m.meta.expires_at).min()
+    }
+
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        let due: Vec<MessageId> = self
+            .may_expire()
             .filter(|m| m.meta.expires_at.is_some_and(|at| at <= now))
             .map(|m| m.meta.id.clone())
             .collect();

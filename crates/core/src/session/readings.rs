@@ -2,7 +2,6 @@
 //! They correct the state when a hook is missing, and never overrule a newer hook.
 
 use super::{Session, State};
-use crate::effect::EntryKind;
 use crate::ids::Timestamp;
 use crate::message::Proof;
 use crate::signal::{Activity, Evidence, Fact, StatusReading};
@@ -14,7 +13,13 @@ impl Session {
     pub(super) fn facts(&mut self, facts: Vec<Fact>, now: Timestamp) {
         for fact in facts {
             match fact {
-                Fact::UserText { text, at, .. } => self.text_proves(&text, at, now),
+                Fact::UserText { text, at, .. } => {
+                    self.text_proves(&text, at, now);
+                    let new = at.is_none_or(|at| at >= self.rec.since);
+                    if new && self.rec.state == State::Idle {
+                        self.ask(now); // a turn began, and its hook is late or lost
+                    }
+                }
                 Fact::Assistant { at } => {
                     if self
                         .newest_submission()
@@ -46,10 +51,16 @@ impl Session {
         if !self.rec.state.is_live() || self.rec.process.is_some_and(|own| own != status.process) {
             return;
         }
+        let at = status.at.unwrap_or(now);
+        self.read_status(&status, at, now);
+    }
+
+    /// `as_of`: when the status was certainly true.
+    fn read_status(&mut self, status: &StatusReading, as_of: Timestamp, now: Timestamp) {
         if let Some(conversation) = &status.conversation {
-            self.conversation_seen(conversation, now);
+            self.conversation_seen(conversation, as_of, now);
         }
-        self.activity(&status.activity, status.at, now);
+        self.activity(&status.activity, status.at, as_of, now);
     }
 
     pub(super) fn title(&mut self, activity: &Activity, now: Timestamp) {
@@ -86,12 +97,17 @@ impl Session {
         }
     }
 
-    /// What a source says the agent is doing, against what we believe.
-    fn activity(&mut self, activity: &Activity, at: Option<Timestamp>, now: Timestamp) {
-        let believable = match at {
-            Some(at) => at >= self.rec.since,
-            None => now.since(self.rec.since) >= SETTLED,
-        } || now.since(self.rec.since) >= 2 * SETTLED
+    /// What a source says the agent is doing, against what we believe. `at`: since when, if it
+    /// says so; `as_of`: when it was certainly true. Sources lag behind the hooks.
+    fn activity(
+        &mut self,
+        activity: &Activity,
+        at: Option<Timestamp>,
+        as_of: Timestamp,
+        now: Timestamp,
+    ) {
+        let believable = at.is_some_and(|at| at >= self.rec.since)
+            || as_of.since(self.rec.since) >= SETTLED
             || self.rec.state == State::Starting;
         if !believable {
             return;
@@ -125,37 +141,47 @@ impl Session {
     }
 
     pub(super) fn probed(&mut self, probe: u64, evidence: &Evidence, now: Timestamp) {
-        if self
-            .probe
-            .as_ref()
-            .is_none_or(|pending| pending.no != probe)
-        {
+        let Some(asked) = self.probe.take_if(|pending| pending.no == probe) else {
             return; // somebody else's, or of before a crash
-        }
-        self.probe = None;
+        };
         if !self.rec.state.is_live() {
             return;
         }
         if evidence.alive == Some(false) {
-            self.record_line(
-                EntryKind::Problem,
-                "the agent's process is gone; waiting for its exit to be reported",
-            );
-            self.arm_check(now);
+            self.process_gone(now);
             return;
         }
-        self.absorb(evidence, now);
+        self.gone_since = None;
+        if asked.asked_at < self.rec.since {
+            self.ask(now); // it may show how things were before the state changed
+            return;
+        }
+        self.absorb(evidence, asked.asked_at, now);
+        if self.rec.generation != asked.generation {
+            self.ask(now); // the record that was read is that of the context before
+            return;
+        }
+        let flight = self.rec.flight.as_ref();
+        if flight.is_some_and(|f| Some(f.no) != asked.flight || f.phase_since > asked.asked_at) {
+            self.look_at_flight(now); // asked before the delivery had come this far
+            return;
+        }
+        if evidence.proves_idle() || !self.profile.reads_screen {
+            self.settle_accounts(asked.asked_at, now);
+        }
         self.flight_probed(evidence, now);
     }
 
-    /// Evidence of several sources, best first.
-    fn absorb(&mut self, evidence: &Evidence, now: Timestamp) {
+    /// Evidence of several sources, best first, true at some time after `asked_at`.
+    fn absorb(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
         if let Some(status) = &evidence.status {
-            self.status(status.clone(), now);
+            if self.rec.process.is_none_or(|own| own == status.process) {
+                self.read_status(status, asked_at, now);
+            }
             // Only the screen tells a first-run dialog from an idle prompt.
             if let Some(screen) = &evidence.screen {
                 if matches!(screen.activity, Activity::Waiting(_)) {
-                    self.activity(&screen.activity, None, now);
+                    self.activity(&screen.activity, None, asked_at, now);
                 }
             }
             return;
@@ -164,7 +190,7 @@ impl Session {
             return;
         }
         match evidence.idle() {
-            Some(activity) => self.activity(&activity, None, now),
+            Some(activity) => self.activity(&activity, None, asked_at, now),
             None => self.arm_check(now),
         }
     }

@@ -81,6 +81,10 @@ pub struct Record {
     pub seen: VecDeque<EventId>,
     /// Producer time of the newest hook call that was acted on.
     pub last_signal: Timestamp,
+    /// From when on the present conversation is known to be the agent's: what was said before by
+    /// another one is late.
+    #[serde(default)]
+    pub context_since: Timestamp,
 }
 
 /// The one delivery a session has under way.

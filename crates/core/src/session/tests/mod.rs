@@ -1,0 +1,210 @@
+//! A bench for the rules: a session, a clock that goes on by itself, and short words for what happens.
+
+mod examples;
+mod found;
+
+use super::*;
+use crate::effect::{Answer, Key};
+use crate::event::KeyOutcome;
+use crate::ids::{EventId, Process, RequestId};
+use crate::message::{Hold, Mode, NewMessage, Proof, Sender, Way};
+use crate::profile::{AgentKind, PasteFit, StopAnswer};
+use crate::signal::*;
+
+const CLAUDE: Profile = Profile {
+    kind: AgentKind::Claude,
+    hook_answer_limit: Some(9_400),
+    stop_answer: Some(StopAnswer {
+        limit: 60_000,
+        in_a_row: 6,
+        exact: |_| true,
+    }),
+    mailbox: true,
+    names_conversation: true,
+    prompt_argument: true,
+    reads_screen: true,
+    has_transcript: true,
+    reports_start: true,
+    paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
+    escape_interrupts: true,
+};
+
+/// A session and a clock that goes on by itself.
+struct Bench {
+    session: Session,
+    now: Timestamp,
+    calls: u64,
+}
+
+fn conversation(text: &str) -> ConversationId {
+    ConversationId::new(text).unwrap()
+}
+
+fn message(id: &str, text: &str) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(id).unwrap(),
+        from: Sender::Person,
+        text: text.into(),
+        mode: Mode::Sequential,
+        raw: false,
+        notify: false,
+        expires_at: None,
+    }
+}
+
+fn screen(composer: Composer, activity: Activity) -> Evidence {
+    Evidence {
+        alive: Some(true),
+        status: Some(StatusReading {
+            process: Process { pid: 7, start: 70 },
+            conversation: None,
+            activity: activity.clone(),
+            at: None,
+        }),
+        title: Activity::Unknown,
+        screen: Some(ScreenReading {
+            composer,
+            activity,
+            mark: ScreenMark::default(),
+        }),
+        transcript_read: true,
+    }
+}
+
+impl Bench {
+    fn new() -> Self {
+        let new = NewSession {
+            id: SessionId::new("s1").unwrap(),
+            name: SessionName::new("api").unwrap(),
+            cwd: "/".into(),
+            parent: None,
+            conversation: Some(conversation("c1")),
+            folder: "/data/s1".into(),
+        };
+        Self {
+            session: Session::new(new, CLAUDE, Timestamp(1_000_000)),
+            now: Timestamp(1_000_000),
+            calls: 0,
+        }
+    }
+    fn idle() -> Self {
+        let mut bench = Self::new();
+        bench.on(Event::LaunchAsked { fresh: false });
+        bench.on(Event::Started {
+            launch: 1,
+            process: Process { pid: 7, start: 70 },
+        });
+        bench.hook(Signal::ContextStarted {
+            source: ContextSource::Startup,
+            transcript: None,
+        });
+        bench
+    }
+    fn working() -> Self {
+        let mut bench = Self::idle();
+        bench.hook(Signal::PromptAccepted {
+            text: "go".into(),
+            transcript: None,
+        });
+        bench
+    }
+    fn on(&mut self, event: Event) -> Outcome {
+        self.now = self.now.plus(10);
+        self.session.step(event, self.now)
+    }
+    fn call(&mut self, from: &str, signal: Signal) -> HookCall {
+        self.calls += 1;
+        HookCall {
+            id: EventId::new(format!("e{}", self.calls)).unwrap(),
+            at: self.now.plus(10),
+            conversation: Some(conversation(from)),
+            origin: Origin::Own,
+            request: Some(RequestId(self.calls)),
+            signal,
+        }
+    }
+    fn hook(&mut self, signal: Signal) -> Outcome {
+        let current = self.session.record().conversation.clone().unwrap();
+        let call = self.call(current.as_str(), signal);
+        self.on(Event::Hook(call))
+    }
+    fn send(&mut self, id: &str, text: &str) -> Outcome {
+        self.on(Event::Send(message(id, text)))
+    }
+    /// Answers the probe that is under way.
+    fn evidence(&mut self, evidence: Evidence) -> Outcome {
+        let probe = self
+            .session
+            .probe
+            .as_ref()
+            .expect("a probe is under way")
+            .no;
+        self.on(Event::Probed { probe, evidence })
+    }
+    fn wait(&mut self, ms: i64) -> Outcome {
+        self.now = self.now.plus(ms);
+        self.on(Event::Tick)
+    }
+    fn receipt(&self, id: &str) -> MessageState {
+        self.session
+            .message(&MessageId::new(id).unwrap())
+            .expect("known message")
+            .meta
+            .state
+            .clone()
+    }
+    fn state(&self) -> &'static str {
+        self.session.record().state.word()
+    }
+    /// Pastes message `id` up to the moment before its proof.
+    fn paste(&mut self) -> Outcome {
+        let pasted = self.evidence(screen(Composer::Empty, Activity::Idle));
+        let no = pasted
+            .effects
+            .iter()
+            .find_map(|e| match e {
+                Effect::Paste { flight, .. } => Some(*flight),
+                _ => None,
+            })
+            .expect("a paste");
+        self.on(Event::Pasted {
+            flight: no,
+            ok: true,
+        });
+        let entered = self.evidence(screen(Composer::Ours, Activity::Idle));
+        self.on(Event::Pressed {
+            flight: no,
+            outcome: KeyOutcome::Pressed,
+        });
+        entered
+    }
+}
+
+fn keys(outcome: &Outcome) -> Vec<Key> {
+    outcome
+        .effects
+        .iter()
+        .filter_map(|e| match e {
+            Effect::Press { key, .. } => Some(*key),
+            _ => None,
+        })
+        .collect()
+}
+
+fn pasted(outcome: &Outcome) -> bool {
+    outcome
+        .effects
+        .iter()
+        .any(|e| matches!(e, Effect::Paste { .. }))
+}
+
+fn answers(outcome: &Outcome) -> Vec<Answer> {
+    outcome
+        .effects
+        .iter()
+        .filter_map(|e| match e {
+            Effect::Answer { answer, .. } => Some(answer.clone()),
+            _ => None,
+        })
+        .collect()
+}
