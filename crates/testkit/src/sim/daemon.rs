@@ -57,6 +57,7 @@ pub struct Daemon {
     ticks_now: u32,
     /// How far each conversation's record was read.
     cursors: BTreeMap<usize, usize>,
+    followed: Option<usize>,
     /// Reports of the launcher while nobody listened.
     pub launch_spool: Vec<Input>,
     waiters: u64,
@@ -84,6 +85,7 @@ impl Daemon {
             tick_at: None,
             ticks_now: 0,
             cursors: BTreeMap::new(),
+            followed: None,
             launch_spool: Vec::new(),
             waiters: 0,
         }
@@ -218,20 +220,29 @@ impl World {
         matches!((theirs, ours), (Some(theirs), Some(ours)) if theirs < ours)
     }
 
-    /// Reads the record of the session's conversation to its end.
+    /// Reads the record of the session's conversation to its end; when it has turned to another
+    /// one, the old one first.
     pub(super) fn read_transcript(&mut self) -> bool {
         let conversation = self.daemon.session.record().conversation.clone();
-        let Some(at) = self
+        let place = self
             .agent
             .conversations
             .iter()
-            .position(|c| Some(&c.id) == conversation.as_ref())
-        else {
-            return false;
-        };
+            .position(|c| Some(&c.id) == conversation.as_ref());
         if self.options.mutation == Mutation::TranscriptUnread {
-            return true;
+            return place.is_some();
         }
+        if let Some(old) = self.daemon.followed.filter(|old| Some(*old) != place) {
+            self.read_record(old);
+        }
+        self.daemon.followed = place;
+        match place {
+            Some(at) if self.daemon.up => self.read_record(at),
+            Some(_) | None => false,
+        }
+    }
+
+    fn read_record(&mut self, at: usize) -> bool {
         let from = self.daemon.cursors.get(&at).copied().unwrap_or(0);
         let found = &self.agent.conversations[at];
         let facts = found.record[from.min(found.flushed)..found.flushed].to_vec();
@@ -527,6 +538,7 @@ impl World {
         if self.rng.chance(500) {
             self.daemon.cursors.clear(); // read again from the beginning
         }
+        self.daemon.followed = None;
         tr!(self, "RESTART");
         let terminal_alive = self.terminal_alive;
         if !self.step_session(Event::Recovered { terminal_alive }) {

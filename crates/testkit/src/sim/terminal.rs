@@ -4,7 +4,7 @@ use super::agent::{Author, Stage, text_of};
 use super::options::Mutation;
 use super::world::{Item, World, tr};
 use sm_core::signal::ScreenMark;
-use sm_core::{Key, KeyOutcome};
+use sm_core::{AgentKind, Key, KeyOutcome};
 
 impl World {
     /// A bracketed paste is on its way to the composer.
@@ -14,8 +14,12 @@ impl World {
             return false;
         }
         let launch = self.agent.launch;
-        let after = self.delay(0, 30, 3_000);
-        self.at(after, Item::Render { launch, text });
+        if self.agent.kind == AgentKind::Generic {
+            self.render(launch, text); // it reads what comes, in order
+        } else {
+            let after = self.delay(0, 30, 3_000);
+            self.at(after, Item::Render { launch, text });
+        }
         true
     }
 
