@@ -11,7 +11,8 @@ mod error;
 pub mod tmux;
 
 pub use error::Error;
+pub use sm_core::signal::ScreenMark;
 pub use tmux::{
     Capture, Events, ExitStatus, Key, NewPane, PaneId, PaneInfo, PaneRef, RuntimeEvent, Screen,
-    ScreenMark, Socket, Tmux, TmuxConfig, TmuxSessionId, Typed, Version, WindowId,
+    Socket, Tmux, TmuxConfig, TmuxSessionId, Typed, Version, WindowId,
 };

@@ -33,6 +33,6 @@ pub use handle::Tmux;
 pub use ids::{PaneId, TmuxSessionId, WindowId};
 pub use pane::{NewPane, PaneInfo, PaneRef};
 pub use sanitize::sanitize;
-pub use screen::{Capture, Screen, ScreenMark};
+pub use screen::{Capture, Screen};
 pub use typing::{Key, Typed};
 pub use watch::{ExitStatus, RuntimeEvent};

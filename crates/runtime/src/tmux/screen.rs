@@ -10,16 +10,7 @@ use super::pane::{fields_format, parse_dead};
 use super::quote::quote;
 use super::watch::ExitStatus;
 use crate::error::Error;
-
-/// A fingerprint of the screen the terminal can compare by itself.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct ScreenMark {
-    pub cursor_x: u32,
-    pub cursor_y: u32,
-    pub title: String,
-    pub history: u64,
-    pub alternate: bool,
-}
+use sm_core::signal::ScreenMark;
 
 /// What to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

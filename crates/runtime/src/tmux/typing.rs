@@ -11,8 +11,8 @@ use super::ids::PaneId;
 use super::protocol::Reply;
 use super::quote::quote;
 use super::sanitize::sanitize;
-use super::screen::ScreenMark;
 use crate::error::Error;
+use sm_core::signal::ScreenMark;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Key {

@@ -125,3 +125,32 @@ async fn a_server_is_found_again_by_who_comes_later() {
     };
     assert_eq!(f.event(|_| true).await, told);
 }
+
+#[tokio::test]
+async fn of_many_that_end_at_once_every_code_is_told() {
+    let mut f = Fixture::new();
+    let go = f.path("go");
+    let mut expected = std::collections::HashMap::new();
+    for code in 1..=40 {
+        let script = format!(
+            "while [ ! -e {} ]; do sleep 0.01; done; exit {code}",
+            sh(&go)
+        );
+        let made = f
+            .tmux
+            .create(f.pane(&format!("s{code}"), &script))
+            .await
+            .unwrap();
+        expected.insert(made.pane, code);
+    }
+    std::fs::write(&go, "").unwrap();
+    while !expected.is_empty() {
+        let event = f
+            .event(|event| matches!(event, RuntimeEvent::PaneDied { .. }))
+            .await;
+        let RuntimeEvent::PaneDied { pane, code, signal } = event else {
+            unreachable!()
+        };
+        assert_eq!((expected.remove(&pane), None), (code, signal));
+    }
+}
