@@ -4,7 +4,7 @@
 use super::{Session, State};
 use crate::ids::Timestamp;
 use crate::message::Proof;
-use crate::signal::{Activity, Evidence, Fact, StatusReading};
+use crate::signal::{Activity, Composer, Evidence, Fact, StatusReading};
 
 /// A source that does not say when it was written is believed against a state of this age.
 const SETTLED: i64 = 2_000;
@@ -225,9 +225,21 @@ impl Evidence {
                 Activity::Idle | Activity::IdleOrWaiting | Activity::Unknown,
                 Some(Activity::Idle),
             ) => Some(Activity::Idle),
+            // neither sees work; a composer that can be typed into means that no dialog is open
+            (Activity::Idle | Activity::IdleOrWaiting, Some(Activity::IdleOrWaiting))
+                if self.shows_composer() =>
+            {
+                Some(Activity::Idle)
+            }
             (Activity::Idle, Some(Activity::IdleOrWaiting | Activity::Unknown) | None) => None,
             (Activity::IdleOrWaiting | Activity::Unknown, _) => None,
         }
+    }
+
+    fn shows_composer(&self) -> bool {
+        self.screen
+            .as_ref()
+            .is_some_and(|screen| screen.composer != Composer::Hidden)
     }
 
     /// Idle beyond doubt: the agent's status says so, or title and screen agree.
