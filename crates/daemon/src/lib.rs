@@ -22,7 +22,6 @@ pub mod notify;
 mod origin;
 pub mod peer;
 mod perform;
-pub mod ports;
 mod probe;
 mod run;
 mod sources;

@@ -188,14 +188,19 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     let router = access::guard(api::router(Arc::clone(&hub)), access);
     let limits = serve::Limits::default();
     let stop = hub.stop.clone();
-    tokio::spawn(serve::serve_unix(
+    let mut servers = vec![tokio::spawn(serve::serve_unix(
         unix,
         router.clone(),
         limits,
         stop.clone(),
-    ));
+    ))];
     if let Some(tcp) = tcp {
-        tokio::spawn(serve::serve_tcp(tcp, router, limits, stop.clone()));
+        servers.push(tokio::spawn(serve::serve_tcp(
+            tcp,
+            router,
+            limits,
+            stop.clone(),
+        )));
     }
     tokio::spawn(dispatch::terminals(Arc::clone(&hub), terminal_events));
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
@@ -203,6 +208,9 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     tokio::spawn(empty_outbox(Arc::clone(&hub), loaded));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
+    for server in servers {
+        let _ = server.await; // answers under way are finished
+    }
     finish(&hub).await;
     let _ = std::fs::remove_file(hub.paths.socket());
     writer.stop();
@@ -319,7 +327,7 @@ async fn listen_tcp(hub: &Hub) -> Option<TcpListener> {
             Some(listener)
         }
         Err(error) => {
-            let whom = crate::ports::listener(port)
+            let whom = crate::peer::listener_of(port)
                 .map(|who| format!(" by {who}"))
                 .unwrap_or_default();
             hub.problem(format!(

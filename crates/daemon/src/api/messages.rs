@@ -125,7 +125,10 @@ async fn stored(
     let (session, message) = (handle.id.to_string(), id.to_string());
     let row = read::store(hub, move |reader| reader.message(&session, &message)).await?;
     Ok(match (known, row) {
-        (Some(view), Some(row)) => Some(MessageView { text: row.text, ..view }),
+        (Some(view), Some(row)) => Some(MessageView {
+            text: row.text,
+            ..view
+        }),
         (Some(view), None) => Some(view),
         (None, row) => row.and_then(|row| from_row(&row)),
     })
