@@ -18,6 +18,8 @@ const PROOF_PATIENCE: i64 = 1_500;
 const PASTE_PATIENCE: i64 = 8_000;
 /// Nothing in the conversation this long after the agent had it and went idle: it was not taken.
 const SETTLE: i64 = 1_500;
+/// Where the agent's record cannot be read, a proof by hook is waited for this long.
+const UNREAD_PATIENCE: i64 = 30_000;
 /// An interrupted agent may take this long to become idle.
 const INTERRUPT_PATIENCE: i64 = 6_000;
 /// Deliveries that did not arrive before the message fails.
@@ -444,7 +446,12 @@ impl Session {
         now: Timestamp,
     ) {
         if !evidence.transcript_read && self.profile.has_transcript {
-            self.flight_at = Some(now.plus(1000));
+            if now.since(flight.phase_since) < UNREAD_PATIENCE {
+                self.flight_at = Some(now.plus(1000));
+            } else {
+                let reason = "it left the composer, but the agent's record cannot be read; it is not known whether it arrived";
+                self.give_up(reason, now);
+            }
         } else if missing {
             self.requeue(now);
         } else {
@@ -468,16 +475,24 @@ impl Session {
     /// The daemon died between ordering a paste and hearing of it, and nobody can look: what may
     /// stand there is submitted, so that nothing else is mixed with it, and nothing is claimed.
     pub(super) fn unknown_paste(&mut self, now: Timestamp) {
+        if let Some(flight) = &self.rec.flight {
+            let no = flight.no;
+            self.effect(Effect::Press {
+                flight: no,
+                key: Key::Enter,
+                guard: None,
+            });
+        }
+        let reason = "sm was restarted while it was typed; it is not known whether it arrived";
+        self.give_up(reason, now);
+    }
+
+    /// To give it again could double it: its sender decides.
+    fn give_up(&mut self, reason: &str, now: Timestamp) {
         let Some(flight) = self.rec.flight.take() else {
             return;
         };
         self.flight_at = None;
-        self.effect(Effect::Press {
-            flight: flight.no,
-            key: Key::Enter,
-            guard: None,
-        });
-        let reason = "sm was restarted while it was typed; it is not known whether it arrived";
         for id in flight.messages {
             self.fail(&id, reason.to_string(), now);
         }

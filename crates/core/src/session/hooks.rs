@@ -125,6 +125,7 @@ impl Session {
                 self.consume_submitted(now);
                 if let Some(request) = request {
                     if let Answered::Yes = self.answer_at_stop(request, now) {
+                        self.open_turn(); // if its beginning was not heard
                         self.become_state(State::Working, "it goes on with a message", now);
                         return Answered::Yes;
                     }

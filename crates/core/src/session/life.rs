@@ -217,7 +217,7 @@ impl Session {
         self.rec.exit_code = code;
         self.rec.process = None;
         self.gone_since = None;
-        self.close_turn(" (the agent ended)");
+        self.turn_over(" (the agent ended)", now);
         let surprise = !self.rec.ending && code != Some(0);
         self.waiters.clear();
         self.probe = None;
@@ -376,7 +376,10 @@ impl Session {
         }
         if self.newest_submission().is_none_or(|at| at <= asked_at) {
             self.consume_submitted(now);
-            self.tell_turn_ended("");
+            if !self.rec.asked.is_empty() {
+                self.open_turn(); // a turn of its own, although nobody heard of it
+                self.close_turn("");
+            }
         }
     }
 

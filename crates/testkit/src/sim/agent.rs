@@ -110,6 +110,9 @@ pub struct Agent {
     pub start_due: bool,
     /// Turns begun, as the agent itself counts.
     pub turns: u64,
+    /// Reports of the terminal's log program.
+    pub outputs: u64,
+    pub output_heard: u64,
 }
 
 impl Agent {
@@ -137,6 +140,8 @@ impl Agent {
             compacting_in_turn: false,
             start_due: false,
             turns: 0,
+            outputs: 0,
+            output_heard: 0,
         }
     }
 

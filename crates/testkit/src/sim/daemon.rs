@@ -535,9 +535,7 @@ impl World {
         self.daemon.session = Session::restore(record, profile, "/data/s1".into(), open, finals);
         self.daemon.up = true;
         self.daemon.incarnation += 1;
-        if self.rng.chance(500) {
-            self.daemon.cursors.clear(); // read again from the beginning
-        }
+        self.daemon.cursors.clear(); // read again from the beginning
         self.daemon.followed = None;
         tr!(self, "RESTART");
         let terminal_alive = self.terminal_alive;

@@ -84,7 +84,8 @@ impl World {
             ));
             return;
         }
-        let swallowed = self.fault(self.options.faults.enter_swallowed)
+        let composer = self.agent.kind != AgentKind::Generic;
+        let swallowed = (composer && self.fault(self.options.faults.enter_swallowed))
             || matches!(self.agent.stage, Stage::Booting | Stage::Off);
         if swallowed || self.agent.composer.is_empty() {
             tr!(self, "Enter: nothing happens (swallowed: {swallowed})");

@@ -2,6 +2,9 @@
 
 use std::fmt;
 
+/// Lines of a failure's story that are shown.
+const SHOWN: usize = 70;
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stats {
     pub steps: u64,
@@ -51,7 +54,9 @@ pub struct Failure {
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "seed {}: {}", self.seed, self.what)?;
-        for line in &self.trace {
+        // the alternate form tells the whole story
+        let shown = if f.alternate() { usize::MAX } else { SHOWN };
+        for line in self.trace.iter().skip(self.trace.len().saturating_sub(shown)) {
             writeln!(f, "  {line}")?;
         }
         write!(

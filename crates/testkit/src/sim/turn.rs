@@ -78,6 +78,24 @@ impl World {
         }
     }
 
+    /// The terminal's log program reports, and repeats it until somebody has heard it.
+    fn output(&mut self, after: i64, active: bool) {
+        self.agent.outputs += 1;
+        let no = self.agent.outputs;
+        self.at(after, Item::Output { no, active });
+    }
+
+    pub(super) fn output_reported(&mut self, no: u64, active: bool) {
+        if no < self.agent.output_heard || !self.agent.alive() {
+            return;
+        }
+        if self.take(Input::Output { active }) {
+            self.agent.output_heard = no;
+        } else {
+            self.at(1_000, Item::Output { no, active });
+        }
+    }
+
     // ── launch and end
 
     pub(super) fn launch_agent(&mut self, plan: &LaunchPlan) {
@@ -210,7 +228,7 @@ impl World {
             AgentStep::Cleared => self.cleared(),
             AgentStep::Quiet => {
                 self.enter_stage(Stage::Idle);
-                self.input(500, Input::Output { active: false });
+                self.output(500, false);
                 self.next_turn();
             }
         }
@@ -231,8 +249,8 @@ impl World {
             }
             AgentKind::Codex => self.become_idle(false),
             AgentKind::Generic => {
-                self.input(1, Input::Output { active: true });
-                self.input(600, Input::Output { active: false });
+                self.output(1, true);
+                self.output(600, false);
                 self.become_idle(false);
             }
         }
@@ -316,7 +334,7 @@ impl World {
             }
         }
         if self.agent.kind == AgentKind::Generic {
-            self.input(2, Input::Output { active: true });
+            self.output(2, true);
             self.think();
         }
     }
@@ -572,7 +590,7 @@ impl World {
             self.hook(Signal::TurnBroken(BreakReason::Interrupted));
         }
         if self.agent.kind == AgentKind::Generic {
-            self.input(500, Input::Output { active: false });
+            self.output(500, false);
         }
         self.kill_mailboxes();
         while let Some(pieces) = self.agent.queued.pop_front() {

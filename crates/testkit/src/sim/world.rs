@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, VecDeque};
 /// The clock starts here, so that times look like times.
 pub const EPOCH: i64 = 1_000_000;
 /// Lines of the trace that are kept.
-const TRACE_KEPT: usize = 90;
+const TRACE_KEPT: usize = 2_000;
 /// A schedule that takes more steps than this goes in circles.
 const MOST_STEPS: u64 = 40_000;
 
@@ -60,6 +60,7 @@ pub enum Item {
         incarnation: u64,
         effect: Effect,
     },
+    Output { no: u64, active: bool },
     Tick,
     Restart,
     Person(Act),
@@ -268,6 +269,7 @@ impl World {
                     self.execute(effect);
                 }
             }
+            Item::Output { no, active } => self.output_reported(no, active),
             Item::Tick => self.tick(),
             Item::Restart => self.restart(),
             Item::Person(act) => self.person(act),

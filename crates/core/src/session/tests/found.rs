@@ -130,6 +130,86 @@ fn a_message_that_is_proven_after_its_turn_is_consumed_and_its_sender_told() {
 }
 
 #[test]
+fn what_the_agent_had_when_it_ended_is_not_open_for_ever() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    b.hook(Signal::PromptAccepted {
+        text: "hello".into(),
+        transcript: None,
+    });
+    b.on(Event::Exited {
+        launch: 1,
+        code: Some(0),
+        signal: None,
+    });
+    assert_eq!(b.receipt("m1").word(), "consumed");
+    assert!(b.session.queue().is_empty());
+}
+
+#[test]
+fn a_turn_that_goes_on_with_a_message_is_counted_even_if_its_beginning_was_not_heard() {
+    let mut b = Bench::idle();
+    let before = b.session.record().turn;
+    b.send("m1", "hello"); // being checked
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(b.state(), "working");
+    assert!(b.session.record().turn_open);
+    assert!(b.session.record().turn > before);
+}
+
+#[test]
+fn notices_of_turns_nobody_heard_of_are_told_apart() {
+    let mut b = Bench::idle();
+    let mut ids = Vec::new();
+    for id in ["m1", "m2"] {
+        let mut m = message(id, id);
+        m.notify = true;
+        m.from = Sender::Session {
+            id: SessionId::new("s9").unwrap(),
+            name: "boss".into(),
+        };
+        b.on(Event::Send(m));
+        b.paste();
+        let text = b.session.flight_text().unwrap();
+        b.on(user_text(&text, b.now)); // all hooks of the turn are lost
+        b.wait(100);
+        let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+        ids.extend(outcome.effects.into_iter().filter_map(|e| match e {
+            Effect::Tell { message, .. } => Some(message.id),
+            _ => None,
+        }));
+    }
+    assert_eq!(ids.len(), 2);
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[test]
+fn where_no_record_can_be_read_a_text_that_is_gone_is_not_given_again() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    let unread = || Evidence {
+        transcript_read: false,
+        ..screen(Composer::Empty, Activity::Idle)
+    };
+    for _ in 0..60 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(unread());
+            assert!(!pasted(&outcome));
+        }
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
+
+#[test]
 fn an_urgent_message_that_cannot_interrupt_is_not_looked_at_without_end() {
     let mut b = Bench::working();
     let mut m = message("m1", "stop that");
