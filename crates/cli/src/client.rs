@@ -1,66 +1,27 @@
-//! The daemon's API as typed calls.
+//! The daemon's API as typed calls. Nothing here prints.
 //!
 //! A call that finds no daemon starts one; a call whose connection broke is repeated when doing
-//! it twice is the same as doing it once. Nothing here prints.
+//! it twice is the same as doing it once.
 
 use std::time::{Duration, Instant};
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sm_client::daemon::{self, DaemonError};
-use sm_client::http::{HttpError, Lines, Request, Response};
-use sm_client::{Client, Paths, wire};
+use sm_client::http::{HttpError, Lines, Request};
+use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
     AttachView, EventView, HealthView, MessageView, NewSessionBody, OutputView, PatchBody,
     RestoreBody, SendBody, SessionView, StatusView,
 };
 
+use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
 use crate::environment::Own;
-use crate::error::{CommandError, Kind, Result};
+use crate::error::{CommandError, Result};
 
-/// How long the daemon may take for an ordinary answer.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How long a daemon may take to start.
-const START_PATIENCE: Duration = Duration::from_secs(15);
-/// A look that must not make anyone wait.
-const LOOK_PATIENCE: Duration = Duration::from_secs(2);
+pub use crate::call::Answer;
+
 /// One request of a long wait: short enough to notice that the daemon was replaced.
 pub const WAIT_SLICE: Duration = Duration::from_secs(20);
-const TRIES: u32 = 4;
-/// A daemon that is stopping says so; it takes a moment.
-const WHILE_STOPPING: Duration = Duration::from_millis(50);
-const TRIES_WHILE_STOPPING: u32 = 60;
-
-/// An answer: as the API gave it, and as we understand it.
-#[derive(Debug)]
-pub struct Answer<T> {
-    pub json: Value,
-    pub value: T,
-}
-
-/// Whether a request may be sent again when it is not known if it arrived.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Repeat {
-    Safe,
-    Never,
-}
-
-/// What a daemon that was stopped on purpose means for a call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Stopped {
-    /// A person or an agent asks for something now: it is started.
-    Start,
-    /// Somebody stopped it while we waited: waiting is over.
-    GiveUp,
-}
-
-struct Call<'a> {
-    request: Request<'a>,
-    patience: Duration,
-    repeat: Repeat,
-    stopped: Stopped,
-}
 
 /// What `POST /gc` takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,8 +54,7 @@ pub enum Waited {
 
 /// The daemon of this instance.
 pub struct Daemon {
-    client: Client,
-    own: Option<Own>,
+    door: Door,
 }
 
 impl Daemon {
@@ -105,23 +65,25 @@ impl Daemon {
                 .hint("set HOME, or SM_HOME to a directory of yours")
         })?;
         Ok(Self {
-            client: Client::new(paths),
-            own: Own::from_env(),
+            door: Door {
+                client: Client::new(paths),
+                own: Own::from_env(),
+            },
         })
     }
 
     pub fn paths(&self) -> &Paths {
-        self.client.paths()
+        self.door.paths()
     }
 
     /// The session this program runs in.
     pub fn own(&self) -> Option<&Own> {
-        self.own.as_ref()
+        self.door.own.as_ref()
     }
 
     /// The session that was named, or the one we are in.
     pub fn session_or_own(&self, named: Option<&str>, usage: &str) -> Result<String> {
-        match (named, &self.own) {
+        match (named, &self.door.own) {
             (Some(named), _) => Ok(named.to_owned()),
             (None, Some(own)) => Ok(own.id.clone()),
             (None, None) => Err(CommandError::not_usable(
@@ -134,27 +96,28 @@ impl Daemon {
     // ── sessions
 
     pub fn sessions(&self, which: Which) -> Result<Answer<Vec<SessionView>>> {
-        self.get(match which {
+        self.door.get(match which {
             Which::Live => "/sessions",
             Which::All => "/sessions?all=true",
         })
     }
 
     pub fn session(&self, session: &str) -> Result<Answer<SessionView>> {
-        self.get(&path(session, ""))
+        self.door.get(&path(session, ""))
     }
 
     pub fn create(&self, body: &NewSessionBody) -> Result<Answer<SessionView>> {
         let bytes = encode(body)?;
         // The id was made here: again is the same session.
-        self.ask(Request::post("/sessions").json(&bytes), Repeat::Safe)
+        self.door
+            .ask(Request::post("/sessions").json(&bytes), Repeat::Safe)
     }
 
     pub fn rename(&self, session: &str, name: &str) -> Result<Answer<SessionView>> {
         let bytes = encode(&PatchBody {
             name: Some(name.to_owned()),
         })?;
-        self.ask(
+        self.door.ask(
             Request::new("PATCH", &path(session, "")).json(&bytes),
             Repeat::Safe,
         )
@@ -164,25 +127,26 @@ impl Daemon {
         let query = if purge { "?purge=true" } else { "" };
         // Purged, its name is gone: the second time would be "not found".
         let repeat = if purge { Repeat::Never } else { Repeat::Safe };
-        self.ask(Request::new("DELETE", &path(session, query)), repeat)
+        self.door
+            .ask(Request::new("DELETE", &path(session, query)), repeat)
     }
 
     pub fn restore(&self, session: &str, body: &RestoreBody) -> Result<Answer<SessionView>> {
         let bytes = encode(body)?;
         // Restoring a session that lives is refused, so a repeat would look like a failure.
-        self.ask(
+        self.door.ask(
             Request::post(&path(session, "/restore")).json(&bytes),
             Repeat::Never,
         )
     }
 
     pub fn attach(&self, session: &str) -> Result<AttachView> {
-        Ok(self.get(&path(session, "/attach"))?.value)
+        Ok(self.door.get(&path(session, "/attach"))?.value)
     }
 
     pub fn output(&self, session: &str, lines: Option<usize>) -> Result<Answer<OutputView>> {
         let query = lines.map_or_else(String::new, |lines| format!("?lines={lines}"));
-        self.get(&path(session, &format!("/output{query}")))
+        self.door.get(&path(session, &format!("/output{query}")))
     }
 
     /// Waits at most one slice for the state.
@@ -195,7 +159,7 @@ impl Daemon {
                 slice.as_millis()
             ),
         );
-        let response = self.call(&Call {
+        let response = self.door.call(&Call {
             request: Request::get(&target),
             patience: slice + PATIENCE,
             repeat: Repeat::Safe,
@@ -215,14 +179,14 @@ impl Daemon {
     pub fn send(&self, session: &str, body: &SendBody) -> Result<Answer<MessageView>> {
         let bytes = encode(body)?;
         // The id was made here: again is the same message.
-        self.ask(
+        self.door.ask(
             Request::post(&path(session, "/messages")).json(&bytes),
             Repeat::Safe,
         )
     }
 
     pub fn messages(&self, session: &str, which: Which) -> Result<Answer<Vec<MessageView>>> {
-        self.get(&path(
+        self.door.get(&path(
             session,
             match which {
                 Which::Live => "/messages",
@@ -232,7 +196,7 @@ impl Daemon {
     }
 
     pub fn withdraw(&self, session: &str, message: &str) -> Result<Answer<MessageView>> {
-        self.ask(
+        self.door.ask(
             Request::new(
                 "DELETE",
                 &path(session, &format!("/messages/{}", encoded(message))),
@@ -257,7 +221,7 @@ impl Daemon {
                 slice.as_millis()
             ),
         );
-        let response = self.call(&Call {
+        let response = self.door.call(&Call {
             request: Request::get(&target),
             patience: slice + PATIENCE,
             repeat: Repeat::Safe,
@@ -269,7 +233,8 @@ impl Daemon {
     // ── events
 
     pub fn events(&self, session: &str, last: usize) -> Result<Answer<Vec<EventView>>> {
-        self.get(&path(session, &format!("/events?limit={last}")))
+        self.door
+            .get(&path(session, &format!("/events?limit={last}")))
     }
 
     /// The stream of events after one; of one session, or of all.
@@ -285,16 +250,7 @@ impl Daemon {
             true => "/events".to_owned(),
             false => format!("/events?{}", query.join("&")),
         };
-        let request = self.signed(Request::get(&target));
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self.client.stream(&request, Instant::now() + PATIENCE) {
-                Ok(Ok(lines)) => return Ok(lines),
-                Ok(Err(response)) => return Err(refusal(&response)),
-                Err(error) => self.recover(&error, Repeat::Safe, Stopped::Start, tries)?,
-            }
-        }
+        self.door.stream(Request::get(&target))
     }
 
     // ── the daemon itself
@@ -302,6 +258,7 @@ impl Daemon {
     /// What the daemon says of itself, without starting one.
     pub fn health_now(&self) -> std::result::Result<HealthView, HttpError> {
         let response = self
+            .door
             .client
             .request(&Request::get("/health"), Instant::now() + LOOK_PATIENCE)?;
         serde_json::from_slice(&response.body)
@@ -310,173 +267,28 @@ impl Daemon {
 
     /// Its status, without starting one; `None` if there is none.
     pub fn status_now(&self) -> Result<Option<Answer<StatusView>>> {
-        self.once(Request::get("/status"))
+        self.door.once(Request::get("/status"))
     }
 
     /// Sessions of a running daemon.
     pub fn sessions_now(&self) -> Result<Option<Answer<Vec<SessionView>>>> {
-        self.once(Request::get("/sessions?all=true"))
+        self.door.once(Request::get("/sessions?all=true"))
     }
 
     /// Asks a running daemon to stop; `None` if there is none.
     pub fn stop(&self) -> Result<Option<Answer<Value>>> {
-        self.once(Request::post("/stop").json(b"{}"))
+        self.door.once(Request::post("/stop").json(b"{}"))
     }
 
     pub fn gc(&self, dry_run: bool) -> Result<Answer<GcView>> {
         let bytes = encode(&GcBody { dry_run })?;
-        self.ask(Request::post("/gc").json(&bytes), Repeat::Safe)
+        self.door
+            .ask(Request::post("/gc").json(&bytes), Repeat::Safe)
     }
 
     /// Starts the daemon if there is none.
     pub fn ensure(&self) -> Result<()> {
-        daemon::ensure(&self.client, Instant::now() + START_PATIENCE)
-            .map_err(|error| self.no_daemon(&error))
-    }
-
-    // ── how
-
-    fn get<T: DeserializeOwned>(&self, target: &str) -> Result<Answer<T>> {
-        self.ask(Request::get(target), Repeat::Safe)
-    }
-
-    fn ask<T: DeserializeOwned>(&self, request: Request<'_>, repeat: Repeat) -> Result<Answer<T>> {
-        parse(&self.call(&Call {
-            request,
-            patience: PATIENCE,
-            repeat,
-            stopped: Stopped::Start,
-        })?)
-    }
-
-    fn once<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<Option<Answer<T>>> {
-        match self
-            .client
-            .request(&self.signed(request), Instant::now() + PATIENCE)
-        {
-            Ok(response) => parse(&response).map(Some),
-            Err(error) if error.is_no_daemon() => Ok(None),
-            Err(error) => Err(self.unreachable(&error)),
-        }
-    }
-
-    /// What the daemon answered, whatever that is.
-    fn call(&self, call: &Call<'_>) -> Result<Response> {
-        let request = self.signed(call.request.clone());
-        let mut tries = 0;
-        loop {
-            tries += 1;
-            match self
-                .client
-                .request(&request, Instant::now() + call.patience)
-            {
-                // It is stopping: the next one has the answer.
-                Ok(response)
-                    if response.status() == 503
-                        && call.repeat == Repeat::Safe
-                        && tries < TRIES_WHILE_STOPPING =>
-                {
-                    std::thread::sleep(WHILE_STOPPING);
-                    self.give_up_if_stopped(call.stopped)?;
-                }
-                Ok(response) => return Ok(response),
-                Err(error) => self.recover(&error, call.repeat, call.stopped, tries)?,
-            }
-        }
-    }
-
-    /// Who we are, if we are inside a session; the daemon checks it where it matters.
-    fn signed<'a>(&self, request: Request<'a>) -> Request<'a> {
-        match &self.own {
-            Some(Own {
-                id,
-                secret: Some(secret),
-            }) => request
-                .header(wire::SESSION_HEADER, id)
-                .header(wire::SECRET_HEADER, secret),
-            Some(Own { secret: None, .. }) | None => request,
-        }
-    }
-
-    /// Makes another try possible, or says why there is none.
-    fn recover(
-        &self,
-        error: &HttpError,
-        repeat: Repeat,
-        stopped: Stopped,
-        tries: u32,
-    ) -> Result<()> {
-        match error {
-            HttpError::NoDaemon(_) if tries < TRIES_WHILE_STOPPING + TRIES => {
-                self.give_up_if_stopped(stopped)?;
-                self.ensure()
-            }
-            HttpError::Closed | HttpError::Io(_) if tries < TRIES && repeat == Repeat::Safe => {
-                self.give_up_if_stopped(stopped)?;
-                self.ensure()
-            }
-            HttpError::NoDaemon(_)
-            | HttpError::Closed
-            | HttpError::Io(_)
-            | HttpError::Untrusted(_)
-            | HttpError::BadRequest(_)
-            | HttpError::Timeout
-            | HttpError::TooLarge
-            | HttpError::Malformed(_) => Err(self.unreachable(error)),
-        }
-    }
-
-    fn give_up_if_stopped(&self, stopped: Stopped) -> Result<()> {
-        match stopped {
-            Stopped::GiveUp if self.paths().stopped_marker().exists() => {
-                Err(CommandError::not_usable(
-                    "the daemon was stopped, so there is nothing more to wait for",
-                )
-                .hint("sessions go on and messages stay queued; any command starts it again"))
-            }
-            Stopped::GiveUp | Stopped::Start => Ok(()),
-        }
-    }
-
-    fn unreachable(&self, error: &HttpError) -> CommandError {
-        let plain = CommandError::not_usable(error.to_string());
-        match error {
-            HttpError::Untrusted(_) => plain
-                .hint("somebody else could listen there: remove that directory, then try again"),
-            HttpError::BadRequest(_) => CommandError::usage(error.to_string()),
-            HttpError::Timeout => plain
-                .hint("it is running but stuck or stopped; it may still do what was asked")
-                .hint("look with `sm doctor`"),
-            HttpError::Closed | HttpError::Io(_) => plain
-                .hint("it may or may not have done what was asked: look with `sm ls`, then repeat")
-                .hint(self.log_hint()),
-            HttpError::NoDaemon(_) => plain.hint("it starts and ends again; look with `sm doctor`"),
-            HttpError::TooLarge | HttpError::Malformed(_) => {
-                plain.hint("something else may listen on the socket; look with `sm doctor`")
-            }
-        }
-    }
-
-    fn no_daemon(&self, error: &DaemonError) -> CommandError {
-        let plain = CommandError::not_usable(error.to_string());
-        match error {
-            DaemonError::Paths(_) | DaemonError::Io { .. } => {
-                plain.hint("sm needs to write there; `sm doctor` says more")
-            }
-            DaemonError::NoProgram => {
-                plain.hint("install sm and sm-hook into the same directory, or set SM_BIN")
-            }
-            DaemonError::Failed { .. } | DaemonError::NotReady(_) => plain
-                .hint(self.log_hint())
-                .hint("`sm doctor` looks for the cause"),
-        }
-    }
-
-    fn log_hint(&self) -> String {
-        format!(
-            "the daemon's log is {}",
-            self.paths().daemon_log().display()
-        )
+        self.door.ensure()
     }
 }
 
@@ -513,46 +325,6 @@ fn encoded(text: &str) -> String {
         }
     }
     out
-}
-
-fn encode(body: &impl Serialize) -> Result<Vec<u8>> {
-    serde_json::to_vec(body)
-        .map_err(|error| CommandError::refused(format!("cannot write the request: {error}")))
-}
-
-fn parse<T: DeserializeOwned>(response: &Response) -> Result<Answer<T>> {
-    if !response.is_success() {
-        return Err(refusal(response));
-    }
-    let body: &[u8] = if response.body.is_empty() {
-        b"null"
-    } else {
-        &response.body
-    };
-    let strange = |error: serde_json::Error| {
-        CommandError::not_usable(format!("the daemon's answer is not understood: {error}")).hint(
-            "it may be another version of sm: `sm stop`, and the next command starts this one",
-        )
-    };
-    let json: Value = serde_json::from_slice(body).map_err(strange)?;
-    let value = serde_json::from_slice(body).map_err(strange)?;
-    Ok(Answer { json, value })
-}
-
-/// An error answer, in the daemon's own words.
-fn refusal(response: &Response) -> CommandError {
-    let kind = match response.status() {
-        408 => Kind::NotInTime,
-        // A program is missing, or the daemon is going.
-        424 | 501 | 503 => Kind::NotUsable,
-        _ => Kind::Refused,
-    };
-    let (message, hint) = response.error();
-    let error = CommandError::new(kind, message);
-    match hint.filter(|hint| !hint.is_empty()) {
-        Some(hint) => error.hint(hint),
-        None => error,
-    }
 }
 
 /// A fresh id of that many hexadecimal digits (an even number).

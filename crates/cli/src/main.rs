@@ -4,6 +4,7 @@
 //! Only `sm serve` starts a runtime; every other command is one or two blocking requests.
 
 mod attach;
+mod call;
 mod client;
 mod commands;
 #[cfg(test)]

@@ -63,7 +63,11 @@ fn stop(daemon: &Daemon) -> Result<Stopped> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         match daemon.health_now() {
-            Err(error) if error.is_no_daemon() => return Ok(Stopped::Now),
+            Err(error) if error.is_no_daemon() => {
+                // It did not crash: who starts it again need not be held back.
+                let _ = fs::remove_file(daemon.paths().start_stamp());
+                return Ok(Stopped::Now);
+            }
             Ok(_) | Err(_) if Instant::now() >= deadline => {
                 return Err(CommandError::refused(format!(
                     "the daemon was asked to stop and is still there after {} s",

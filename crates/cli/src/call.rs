@@ -1,0 +1,275 @@
+//! How the daemon is asked: found or started, asked again when that is safe, and its refusals
+//! turned into what a person should know.
+
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use sm_client::daemon::{self, DaemonError};
+use sm_client::http::{HttpError, Lines, Request, Response};
+use sm_client::{Client, Paths, wire};
+
+use crate::environment::Own;
+use crate::error::{CommandError, Kind, Result};
+
+/// How long the daemon may take for an ordinary answer.
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long a daemon may take to start.
+const START_PATIENCE: Duration = Duration::from_secs(15);
+/// A look that must not make anyone wait.
+pub const LOOK_PATIENCE: Duration = Duration::from_secs(2);
+const TRIES: u32 = 4;
+/// A daemon that is stopping says so; it takes a moment.
+const WHILE_STOPPING: Duration = Duration::from_millis(50);
+const TRIES_WHILE_STOPPING: u32 = 60;
+
+/// An answer: as the API gave it, and as we understand it.
+#[derive(Debug)]
+pub struct Answer<T> {
+    pub json: Value,
+    pub value: T,
+}
+
+/// Whether a request may be sent again when it is not known if it arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Repeat {
+    Safe,
+    Never,
+}
+
+/// What a daemon that was stopped on purpose means for a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stopped {
+    /// A person or an agent asks for something now: it is started.
+    Start,
+    /// Somebody stopped it while we waited: waiting is over.
+    GiveUp,
+}
+
+pub struct Call<'a> {
+    pub request: Request<'a>,
+    pub patience: Duration,
+    pub repeat: Repeat,
+    pub stopped: Stopped,
+}
+
+/// The way to the daemon of this instance.
+pub struct Door {
+    pub client: Client,
+    /// The session this program runs in.
+    pub own: Option<Own>,
+}
+
+impl Door {
+    pub fn paths(&self) -> &Paths {
+        self.client.paths()
+    }
+
+    pub fn get<T: DeserializeOwned>(&self, target: &str) -> Result<Answer<T>> {
+        self.ask(Request::get(target), Repeat::Safe)
+    }
+
+    pub fn ask<T: DeserializeOwned>(
+        &self,
+        request: Request<'_>,
+        repeat: Repeat,
+    ) -> Result<Answer<T>> {
+        parse(&self.call(&Call {
+            request,
+            patience: PATIENCE,
+            repeat,
+            stopped: Stopped::Start,
+        })?)
+    }
+
+    pub fn once<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<Option<Answer<T>>> {
+        match self
+            .client
+            .request(&self.signed(request), Instant::now() + PATIENCE)
+        {
+            Ok(response) => parse(&response).map(Some),
+            Err(error) if error.is_no_daemon() => Ok(None),
+            Err(error) => Err(self.unreachable(&error)),
+        }
+    }
+
+    /// What the daemon answered, whatever that is.
+    pub fn call(&self, call: &Call<'_>) -> Result<Response> {
+        let request = self.signed(call.request.clone());
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self
+                .client
+                .request(&request, Instant::now() + call.patience)
+            {
+                // It is stopping: the next one has the answer.
+                Ok(response)
+                    if response.status() == 503
+                        && call.repeat == Repeat::Safe
+                        && tries < TRIES_WHILE_STOPPING =>
+                {
+                    std::thread::sleep(WHILE_STOPPING);
+                    self.give_up_if_stopped(call.stopped)?;
+                }
+                Ok(response) => return Ok(response),
+                Err(error) => self.recover(&error, call.repeat, call.stopped, tries)?,
+            }
+        }
+    }
+
+    /// Starts the daemon if there is none.
+    pub fn ensure(&self) -> Result<()> {
+        daemon::ensure(&self.client, Instant::now() + START_PATIENCE)
+            .map_err(|error| self.no_daemon(&error))
+    }
+
+    /// An answer that goes on, line by line.
+    pub fn stream(&self, request: Request<'_>) -> Result<Lines> {
+        let request = self.signed(request);
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            match self.client.stream(&request, Instant::now() + PATIENCE) {
+                Ok(Ok(lines)) => return Ok(lines),
+                Ok(Err(response)) => return Err(refusal(&response)),
+                Err(error) => self.recover(&error, Repeat::Safe, Stopped::Start, tries)?,
+            }
+        }
+    }
+
+    /// Who we are, if we are inside a session; the daemon checks it where it matters.
+    fn signed<'a>(&self, request: Request<'a>) -> Request<'a> {
+        match &self.own {
+            Some(Own {
+                id,
+                secret: Some(secret),
+            }) => request
+                .header(wire::SESSION_HEADER, id)
+                .header(wire::SECRET_HEADER, secret),
+            Some(Own { secret: None, .. }) | None => request,
+        }
+    }
+
+    /// Makes another try possible, or says why there is none.
+    fn recover(
+        &self,
+        error: &HttpError,
+        repeat: Repeat,
+        stopped: Stopped,
+        tries: u32,
+    ) -> Result<()> {
+        match error {
+            HttpError::NoDaemon(_) if tries < TRIES_WHILE_STOPPING + TRIES => {
+                self.give_up_if_stopped(stopped)?;
+                self.ensure()
+            }
+            HttpError::Closed | HttpError::Io(_) if tries < TRIES && repeat == Repeat::Safe => {
+                self.give_up_if_stopped(stopped)?;
+                self.ensure()
+            }
+            HttpError::NoDaemon(_)
+            | HttpError::Closed
+            | HttpError::Io(_)
+            | HttpError::Untrusted(_)
+            | HttpError::BadRequest(_)
+            | HttpError::Timeout
+            | HttpError::TooLarge
+            | HttpError::Malformed(_) => Err(self.unreachable(error)),
+        }
+    }
+
+    fn give_up_if_stopped(&self, stopped: Stopped) -> Result<()> {
+        match stopped {
+            Stopped::GiveUp if self.paths().stopped_marker().exists() => {
+                Err(CommandError::not_usable(
+                    "the daemon was stopped, so there is nothing more to wait for",
+                )
+                .hint("sessions go on and messages stay queued; any command starts it again"))
+            }
+            Stopped::GiveUp | Stopped::Start => Ok(()),
+        }
+    }
+
+    fn unreachable(&self, error: &HttpError) -> CommandError {
+        let plain = CommandError::not_usable(error.to_string());
+        match error {
+            HttpError::Untrusted(_) => plain
+                .hint("somebody else could listen there: remove that directory, then try again"),
+            HttpError::BadRequest(_) => CommandError::usage(error.to_string()),
+            HttpError::Timeout => plain
+                .hint("it is running but stuck or stopped; it may still do what was asked")
+                .hint("look with `sm doctor`"),
+            HttpError::Closed | HttpError::Io(_) => plain
+                .hint("it may or may not have done what was asked: look with `sm ls`, then repeat")
+                .hint(self.log_hint()),
+            HttpError::NoDaemon(_) => plain.hint("it starts and ends again; look with `sm doctor`"),
+            HttpError::TooLarge | HttpError::Malformed(_) => {
+                plain.hint("something else may listen on the socket; look with `sm doctor`")
+            }
+        }
+    }
+
+    fn no_daemon(&self, error: &DaemonError) -> CommandError {
+        let plain = CommandError::not_usable(error.to_string());
+        match error {
+            DaemonError::Paths(_) | DaemonError::Io { .. } => {
+                plain.hint("sm needs to write there; `sm doctor` says more")
+            }
+            DaemonError::NoProgram => {
+                plain.hint("install sm and sm-hook into the same directory, or set SM_BIN")
+            }
+            DaemonError::Failed { .. } | DaemonError::NotReady(_) => plain
+                .hint(self.log_hint())
+                .hint("`sm doctor` looks for the cause"),
+        }
+    }
+
+    fn log_hint(&self) -> String {
+        format!(
+            "the daemon's log is {}",
+            self.paths().daemon_log().display()
+        )
+    }
+}
+
+pub fn encode(body: &impl Serialize) -> Result<Vec<u8>> {
+    serde_json::to_vec(body)
+        .map_err(|error| CommandError::refused(format!("cannot write the request: {error}")))
+}
+
+pub fn parse<T: DeserializeOwned>(response: &Response) -> Result<Answer<T>> {
+    if !response.is_success() {
+        return Err(refusal(response));
+    }
+    let body: &[u8] = if response.body.is_empty() {
+        b"null"
+    } else {
+        &response.body
+    };
+    let strange = |error: serde_json::Error| {
+        CommandError::not_usable(format!("the daemon's answer is not understood: {error}")).hint(
+            "it may be another version of sm: `sm stop`, and the next command starts this one",
+        )
+    };
+    let json: Value = serde_json::from_slice(body).map_err(strange)?;
+    let value = serde_json::from_slice(body).map_err(strange)?;
+    Ok(Answer { json, value })
+}
+
+/// An error answer, in the daemon's own words.
+fn refusal(response: &Response) -> CommandError {
+    let kind = match response.status() {
+        408 => Kind::NotInTime,
+        // A program is missing, or the daemon is going.
+        424 | 501 | 503 => Kind::NotUsable,
+        _ => Kind::Refused,
+    };
+    let (message, hint) = response.error();
+    let error = CommandError::new(kind, message);
+    match hint.filter(|hint| !hint.is_empty()) {
+        Some(hint) => error.hint(hint),
+        None => error,
+    }
+}

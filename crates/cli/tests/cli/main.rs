@@ -1,0 +1,11 @@
+//! The program as its users meet it: what it sends, what it prints, how it exits.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+mod doctor;
+mod events;
+mod exits;
+mod fake;
+mod messages;
+mod places;
+mod real;
+mod sessions;

@@ -1,0 +1,69 @@
+//! With the real daemon: started by itself, stopped, gone without a trace.
+
+use crate::fake::{Home, Ran};
+
+/// A home in which the real daemon may be started; nothing of it stays.
+struct Real(Home);
+
+impl Real {
+    fn run(&self, args: &[&str]) -> Ran {
+        let mut command = self.0.sm(args);
+        command
+            .env("SM_BIN", env!("CARGO_BIN_EXE_sm"))
+            .env("SM_PORT", "0");
+        Ran::from(command.output().unwrap())
+    }
+}
+
+impl Drop for Real {
+    fn drop(&mut self) {
+        self.run(&["stop", "--purge", "--yes"]);
+    }
+}
+
+#[test]
+fn the_daemon_comes_when_it_is_needed_and_goes_when_it_is_told() {
+    let real = Real(Home::new());
+    real.run(&["status"]).exits(1);
+    let listed = real.run(&["ls", "--json"]).exits(0);
+    assert_eq!(listed.json(), serde_json::json!([]));
+    let status = real.run(&["status", "--json"]).exits(0).json();
+    assert_eq!(status["sessions"], 0);
+    assert_eq!(status["version"], env!("CARGO_PKG_VERSION"));
+    real.run(&[]).exits(0).says("No sessions yet.");
+    real.run(&["show", "nobody"]).exits(1).complains("nobody");
+    real.run(&["gc"]).exits(0);
+    real.run(&["stop"]).exits(0).says("the daemon is stopped");
+    real.run(&["status"])
+        .exits(1)
+        .complains("somebody said `sm stop`");
+    // A person asks again: it is there again.
+    real.run(&["ls"]).exits(0);
+    real.run(&["status"]).exits(0);
+    real.run(&["stop", "--purge", "--yes"]).exits(0);
+    assert!(!real.0.path().join("sm").exists());
+}
+
+#[test]
+fn a_second_daemon_is_refused() {
+    let real = Real(Home::new());
+    real.run(&["ls"]).exits(0);
+    real.run(&["serve"])
+        .exits(1)
+        .complains("already running")
+        .complains("hint: ");
+}
+
+#[test]
+fn a_broken_config_is_told_by_whatever_needs_the_daemon() {
+    let real = Real(Home::new());
+    let sm = real.0.path().join("sm");
+    std::fs::create_dir_all(&sm).unwrap();
+    std::fs::write(sm.join("config.toml"), "[daemon]\nprot = 1\n").unwrap();
+    real.run(&["ls"])
+        .exits(2)
+        .complains("line 2")
+        .complains("sm doctor");
+    real.run(&["serve"]).exits(2).complains("line 2");
+    std::fs::remove_file(sm.join("config.toml")).unwrap();
+}
