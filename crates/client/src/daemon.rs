@@ -19,8 +19,11 @@ use crate::platform;
 use crate::process::Process;
 use crate::wire;
 
-/// The daemon is started at most once in this time, by whomever.
+/// Programs that run by themselves (hooks, launchers) start the daemon at most once in this time,
+/// whoever started it last: one that dies at once must not become a storm.
 pub const START_EVERY: Duration = Duration::from_secs(3);
+/// A person's command that waits for the daemon starts it again sooner: somebody is looking.
+const START_FOR_PERSON: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// One look at the daemon never takes longer.
 const ONE_LOOK: Duration = Duration::from_secs(1);
@@ -59,11 +62,17 @@ pub enum Start {
     StoppedOnPurpose,
 }
 
-/// Starts the daemon unless someone just did. Does not wait for it. For explicit commands.
+/// Starts the daemon unless someone just did. Does not wait for it.
 pub fn start(paths: &Paths) -> Result<Start, DaemonError> {
+    start_every(paths, START_EVERY)
+}
+
+fn start_every(paths: &Paths, every: Duration) -> Result<Start, DaemonError> {
     paths.ensure_dirs().map_err(DaemonError::Paths)?;
     let stamp = paths.start_stamp();
-    if !may_start(&stamp, SystemTime::now()).map_err(|error| DaemonError::io(&stamp, error))? {
+    if !may_start(&stamp, SystemTime::now(), every)
+        .map_err(|error| DaemonError::io(&stamp, error))?
+    {
         return Ok(Start::TooSoon);
     }
     spawn(paths).map(Start::Spawned)
@@ -101,7 +110,7 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
         };
         if error.is_no_daemon()
             && started.is_none()
-            && let Start::Spawned(process) = start(client.paths())?
+            && let Start::Spawned(process) = start_every(client.paths(), START_FOR_PERSON)?
         {
             started = Some(process);
         }
@@ -149,7 +158,7 @@ pub fn sm_program() -> Result<PathBuf, DaemonError> {
 
 /// Whether it is time again; if so, the stamp says that it was done now. One process at a time
 /// looks and stamps, so of many at the same moment exactly one may start.
-fn may_start(stamp: &Path, now: SystemTime) -> io::Result<bool> {
+fn may_start(stamp: &Path, now: SystemTime, every: Duration) -> io::Result<bool> {
     let mut file = OpenOptions::new()
         .read(true)
         .write(true)
@@ -172,7 +181,7 @@ fn may_start(stamp: &Path, now: SystemTime) -> io::Result<bool> {
     if let Ok(last) = text.trim().parse::<u64>() {
         // A stamp from the future is from a clock that was set back.
         let age = now.checked_sub(last).map(Duration::from_millis);
-        if age.is_some_and(|age| age < START_EVERY) {
+        if age.is_some_and(|age| age < every) {
             return Ok(false);
         }
     }
@@ -315,12 +324,16 @@ mod tests {
             (3_000, true),
             (3_500, false),
         ] {
-            assert_eq!(may_start(&stamp, at(ms)).unwrap(), expected, "{ms}");
+            assert_eq!(
+                may_start(&stamp, at(ms), START_EVERY).unwrap(),
+                expected,
+                "{ms}"
+            );
         }
         // The clock was set back.
-        assert!(may_start(&stamp, at(100)).unwrap());
+        assert!(may_start(&stamp, at(100), START_EVERY).unwrap());
         std::fs::write(&stamp, "garbage \u{1F980}").unwrap();
-        assert!(may_start(&stamp, at(0)).unwrap());
+        assert!(may_start(&stamp, at(0), START_EVERY).unwrap());
     }
 
     #[test]
