@@ -343,7 +343,7 @@ mod tests {
         let now = SystemTime::now();
         let started = std::thread::scope(|scope| {
             let all: Vec<_> = (0..16)
-                .map(|_| scope.spawn(|| may_start(&stamp, now).unwrap()))
+                .map(|_| scope.spawn(|| may_start(&stamp, now, START_EVERY).unwrap()))
                 .collect();
             all.into_iter()
                 .filter_map(|one| one.join().ok())
