@@ -45,13 +45,28 @@ impl Session {
                 _ => Voice::Stranger,
             },
             Origin::SubAgent | Origin::Nested => Voice::Foreign,
-            Origin::Unknown => Voice::Stranger,
+            Origin::Unknown => match &call.signal {
+                // who repeats what was just typed is the one it was typed to
+                Signal::PromptAccepted { text, .. } if self.is_flight_text(text) => Voice::New,
+                _ => Voice::Stranger,
+            },
         }
     }
 
     /// Until when the present conversation is known to be the agent's.
     fn context_known(&self) -> Timestamp {
         self.rec.last_signal.max(self.rec.context_since)
+    }
+
+    /// Conversations whose records may hold the proof of what is under way, oldest first; the
+    /// present one is the last. After a restart they are read in this order before any evidence.
+    pub fn records_to_read(&self) -> Vec<ConversationId> {
+        let from = self.rec.flight.as_ref().and_then(|flight| {
+            let theirs = flight.conversation.as_ref()?;
+            self.rec.past.iter().position(|past| past == theirs)
+        });
+        let old = from.map_or(&[][..], |from| &self.rec.past[from..]);
+        old.iter().chain(&self.rec.conversation).cloned().collect()
     }
 
     /// The conversation is the session's, as its producer said at `at`. A first one fills
@@ -64,6 +79,7 @@ impl Session {
         now: Timestamp,
     ) {
         self.rec.context_since = self.rec.context_since.max(at);
+        self.stranger = None;
         if self.rec.conversation.as_ref() == Some(&conversation) {
             if transcript.is_some() && self.rec.transcript != transcript {
                 self.rec.transcript = transcript;

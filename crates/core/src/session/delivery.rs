@@ -305,8 +305,8 @@ impl Session {
         }
     }
 
-    /// The first messages that fit together, in order. A raw one has to be typed: it and what
-    /// follows it wait.
+    /// The first messages that fit together, urgent ones first. A raw one has to be typed: it and
+    /// what follows it wait.
     fn fitting(
         &self,
         way: Way,
@@ -314,7 +314,12 @@ impl Session {
         wanted: impl Fn(&Message) -> bool,
     ) -> Vec<MessageId> {
         let mut ids: Vec<MessageId> = Vec::new();
-        for message in self.queue.iter().filter(|m| m.meta.state.is_pending()) {
+        let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
+        let pending = || self.queue.iter().filter(|m| m.meta.state.is_pending());
+        for message in pending()
+            .filter(urgent)
+            .chain(pending().filter(|m| !urgent(m)))
+        {
             if !wanted(message) {
                 continue;
             }

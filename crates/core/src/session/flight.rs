@@ -122,6 +122,7 @@ impl Session {
             way,
             phase,
             generation: self.rec.generation,
+            conversation: self.rec.conversation.clone(),
             since: now,
             phase_since: now,
             tries: 0,
@@ -320,6 +321,15 @@ impl Session {
         self.journal();
     }
 
+    /// Whether it is the text that was just given, exactly.
+    pub(super) fn is_flight_text(&self, text: &str) -> bool {
+        let flight = self.rec.flight.as_ref();
+        flight.is_some_and(|f| f.phase.touched_agent())
+            && self
+                .flight_text()
+                .is_some_and(|ours| words::same(text, &ours))
+    }
+
     pub(super) fn newest_submission(&self) -> Option<Timestamp> {
         self.queue
             .iter()
@@ -445,7 +455,11 @@ impl Session {
         missing: bool,
         now: Timestamp,
     ) {
-        if !evidence.transcript_read && self.profile.has_transcript {
+        // without a status the agent may be in another conversation, and its hooks were lost: what
+        // was entered, or what a stranger may have taken, is then not to be found here
+        let doubtful = evidence.status.is_none()
+            && (flight.phase == Phase::Entering || self.stranger.is_some());
+        if self.profile.has_transcript && (doubtful || !evidence.transcript_read) {
             if now.since(flight.phase_since) < UNREAD_PATIENCE {
                 self.flight_at = Some(now.plus(1000));
             } else {

@@ -315,6 +315,9 @@ impl Session {
                 self.unknown_paste(now);
             }
             Some(flight) if flight.phase.touched_agent() => {
+                if !self.profile.reads_screen {
+                    flight.phase = Phase::Verifying; // nobody can see whether Enter was pressed
+                }
                 flight.phase_since = now; // patience starts again: the agent may be behind
                 self.flight_at = Some(now.plus(50));
             }
@@ -327,6 +330,9 @@ impl Session {
 
     /// Ends the turn, once.
     pub(super) fn close_turn(&mut self, how: &str) {
+        if !self.rec.asked.is_empty() {
+            self.open_turn(); // a turn of its own, even if nobody heard it begin
+        }
         if self.rec.turn_open {
             self.rec.turn_open = false;
             self.record_line(
@@ -376,10 +382,7 @@ impl Session {
         }
         if self.newest_submission().is_none_or(|at| at <= asked_at) {
             self.consume_submitted(now);
-            if !self.rec.asked.is_empty() {
-                self.open_turn(); // a turn of its own, although nobody heard of it
-                self.close_turn("");
-            }
+            self.close_turn("");
         }
     }
 

@@ -95,6 +95,9 @@ pub struct Flight {
     pub way: Way,
     pub phase: Phase,
     pub generation: Generation,
+    /// The conversation it took off in: a proof may be in its record, whatever came after.
+    #[serde(default)]
+    pub conversation: Option<ConversationId>,
     pub since: Timestamp,
     /// When the present phase began.
     pub phase_since: Timestamp,

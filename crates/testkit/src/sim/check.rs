@@ -1,6 +1,6 @@
 //! The rules that must hold after every step, and at the end of every schedule.
 
-use super::agent::{Author, Pieces, Stage};
+use super::agent::Stage;
 use super::world::{World, tr};
 use sm_core::ids::{MessageId, SessionId};
 use sm_core::message::{MessageState, Mode, NewMessage, Proof, Sender};
@@ -58,13 +58,10 @@ impl World {
     }
 
     /// The agent takes a text for a command of its own.
-    pub(super) fn check_command(&mut self, text: &str, pieces: &Pieces) {
+    pub(super) fn check_command(&mut self, text: &str) {
         for no in 0..self.sent.len() {
             if !text.contains(&self.sent[no].mark) {
                 continue;
-            }
-            if pieces.iter().any(|(author, _)| *author == Author::Person) {
-                continue; // what people do with it is theirs
             }
             if !self.sent[no].new.raw {
                 self.fail(format!("message m{no} was run as a command"));

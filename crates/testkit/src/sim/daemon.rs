@@ -232,8 +232,17 @@ impl World {
         if self.options.mutation == Mutation::TranscriptUnread {
             return place.is_some();
         }
-        if let Some(old) = self.daemon.followed.filter(|old| Some(*old) != place) {
-            self.read_record(old);
+        // of before a restart, or of before it turned to this one
+        let mut old: Vec<usize> = self.daemon.followed.into_iter().collect();
+        if self.daemon.followed.is_none() {
+            for id in self.daemon.session.records_to_read() {
+                old.extend(self.agent.conversations.iter().position(|c| c.id == id));
+            }
+        }
+        for old in old {
+            if Some(old) != place && self.daemon.up {
+                self.read_record(old);
+            }
         }
         self.daemon.followed = place;
         match place {

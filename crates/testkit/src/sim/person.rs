@@ -43,13 +43,10 @@ impl World {
                     self.compact();
                 }
             }
-            Act::End => {
-                self.person_ends = true;
-                match self.rng.below(2) {
-                    0 => self.die(Some(0), None),
-                    _ => self.die(None, Some(9)),
-                }
-            }
+            Act::End => match self.rng.below(2) {
+                0 => self.die(Some(0), None),
+                _ => self.die(None, Some(9)),
+            },
             Act::TerminalGone => self.terminal_goes(),
             Act::Background => {
                 if self.agent.stage == Stage::Idle && self.agent.dialog.is_none() {

@@ -92,6 +92,8 @@ impl World {
             return;
         }
         let pieces = std::mem::take(&mut self.agent.composer);
+        self.enter_by_sm = true;
         self.submit(pieces);
+        self.enter_by_sm = false;
     }
 }

@@ -56,7 +56,11 @@ impl fmt::Display for Failure {
         writeln!(f, "seed {}: {}", self.seed, self.what)?;
         // the alternate form tells the whole story
         let shown = if f.alternate() { usize::MAX } else { SHOWN };
-        for line in self.trace.iter().skip(self.trace.len().saturating_sub(shown)) {
+        for line in self
+            .trace
+            .iter()
+            .skip(self.trace.len().saturating_sub(shown))
+        {
             writeln!(f, "  {line}")?;
         }
         write!(

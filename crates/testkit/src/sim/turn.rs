@@ -260,7 +260,7 @@ impl World {
     pub(super) fn submit(&mut self, pieces: Pieces) {
         let text = text_of(&pieces);
         if text.starts_with('/') && self.agent.kind != AgentKind::Generic {
-            self.command(&text, &pieces);
+            self.command(&text);
             return;
         }
         match self.agent.stage {
@@ -289,9 +289,11 @@ impl World {
         }
     }
 
-    fn command(&mut self, text: &str, pieces: &Pieces) {
+    fn command(&mut self, text: &str) {
         tr!(self, "command {text:?}");
-        self.check_command(text, pieces);
+        if self.enter_by_sm {
+            self.check_command(text);
+        }
         if text.starts_with("/clear") {
             match self.agent.stage {
                 Stage::Idle => self.clear(),

@@ -60,7 +60,10 @@ pub enum Item {
         incarnation: u64,
         effect: Effect,
     },
-    Output { no: u64, active: bool },
+    Output {
+        no: u64,
+        active: bool,
+    },
     Tick,
     Restart,
     Person(Act),
@@ -138,7 +141,7 @@ pub struct World {
     pub(super) stats: Stats,
     pub(super) trace: VecDeque<String>,
     pub(super) failed: Option<String>,
-    pub(super) person_ends: bool,
+    pub(super) enter_by_sm: bool,
 }
 
 /// Writes a line of the trace, formatted only if somebody reads it.
@@ -182,7 +185,7 @@ impl World {
             stats: Stats::default(),
             trace: VecDeque::new(),
             failed: None,
-            person_ends: false,
+            enter_by_sm: false,
             options,
         }
     }

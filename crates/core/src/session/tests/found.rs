@@ -210,6 +210,96 @@ fn where_no_record_can_be_read_a_text_that_is_gone_is_not_given_again() {
 }
 
 #[test]
+fn a_command_at_the_head_does_not_keep_an_urgent_message_from_the_end_of_the_turn() {
+    let mut b = Bench::working();
+    let mut raw = message("m1", "/compact");
+    raw.raw = true;
+    b.on(Event::Send(raw));
+    let mut urgent = message("m2", "/tmp is full");
+    urgent.mode = Mode::Urgent;
+    b.on(Event::Send(urgent));
+    let stop = b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(
+        answers(&stop),
+        [Answer::Continue {
+            text: "/tmp is full".into()
+        }]
+    );
+}
+
+/// Codex-like: nothing but hooks tells which conversation it is.
+fn without_status(composer: Composer, activity: Activity) -> Evidence {
+    Evidence {
+        status: None,
+        title: activity.clone(),
+        ..screen(composer, activity)
+    }
+}
+
+#[test]
+fn who_repeats_what_was_just_typed_is_the_sessions_own_agent() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    let mut call = b.call(
+        "c2",
+        Signal::PromptAccepted {
+            text: "hello".into(),
+            transcript: None,
+        },
+    );
+    call.origin = Origin::Unknown;
+    b.on(Event::Hook(call));
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+    assert_eq!(b.receipt("m1").word(), "submitted");
+}
+
+#[test]
+fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_unheard() {
+    let mut b = Bench::idle();
+    b.session.profile.reports_start = false;
+    b.send("m1", "hello");
+    b.now = b.now.plus(3_000);
+    b.paste();
+    for _ in 0..60 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome));
+        }
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
+
+#[test]
+fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
+    let mut b = Bench::working();
+    b.send("m1", "hello");
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    for next in ["c2", "c3"] {
+        let clear = b.call(
+            next,
+            Signal::ContextStarted {
+                source: ContextSource::Clear,
+                transcript: None,
+            },
+        );
+        b.on(Event::Hook(clear));
+    }
+    let named = b.session.records_to_read();
+    assert_eq!(named, ["c1", "c2", "c3"].map(conversation));
+}
+
+#[test]
 fn an_urgent_message_that_cannot_interrupt_is_not_looked_at_without_end() {
     let mut b = Bench::working();
     let mut m = message("m1", "stop that");
@@ -480,6 +570,29 @@ fn a_program_without_a_screen_gets_one_enter() {
         }
     }
     assert_eq!((enters, b.receipt("m1").word()), (0, "consumed"));
+}
+
+#[test]
+fn an_enter_that_was_under_way_when_the_daemon_died_is_pressed() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see());
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    }); // journaled: entering
+    b.session = Session::restore(
+        b.session.record().clone(),
+        GENERIC,
+        "/data/s1".into(),
+        b.session.queue().to_vec(),
+        VecDeque::new(),
+    );
+    b.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    let outcome = b.evidence(nothing_to_see());
+    assert_eq!(keys(&outcome), [Key::Enter]);
 }
 
 #[test]
