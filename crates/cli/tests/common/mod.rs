@@ -1,0 +1,460 @@
+//! A world for tests on real agent programs: a clean environment, a scripted model, and `sm` as a
+//! person uses it. The person's hands are tmux keys; every wait is for evidence, with a deadline.
+#![allow(
+    dead_code,
+    clippy::allow_attributes,
+    reason = "each test file uses some of it"
+)]
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal};
+use serde_json::{Value, json};
+use sm_client::http::Request as Ask;
+use sm_client::{Client, Paths};
+use sm_testkit::clean::{CleanEnv, binary};
+use sm_testkit::model::{Request, ScriptedModel, is_main, texts_of};
+use sm_testkit::process::Process;
+use sm_testkit::real::{self, RealAgent};
+use sm_testkit::wait_until;
+
+/// Generous: several programs may be starting on a small machine.
+pub const DEADLINE: Duration = Duration::from_secs(60);
+
+/// Which program the sessions of a world run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Agent {
+    Claude,
+    Codex,
+}
+
+impl Agent {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Claude => "claude",
+            Self::Codex => "codex",
+        }
+    }
+}
+
+/// Fields drop in order: first everything that runs, then the model it talks to.
+pub struct World {
+    pub env: CleanEnv,
+    pub model: ScriptedModel,
+    pub agent: Agent,
+    client: Client,
+}
+
+/// What a run of `sm` gave.
+#[derive(Debug)]
+pub struct Ran {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+impl Ran {
+    #[track_caller]
+    pub fn exits(self, code: i32) -> Self {
+        assert_eq!(self.code, Some(code), "{}\n{}", self.out, self.err);
+        self
+    }
+
+    #[track_caller]
+    pub fn json(&self) -> Value {
+        serde_json::from_str(&self.out)
+            .unwrap_or_else(|error| panic!("no JSON ({error}): {}\n{}", self.out, self.err))
+    }
+}
+
+impl World {
+    /// A world with Claude Code, or `None` where it is not installed (which is said).
+    pub fn claude(test: &str) -> Option<Self> {
+        let agent = real::or_skip(test, real::claude())?;
+        Some(Self::make(Agent::Claude, &agent))
+    }
+
+    /// A world with Codex, or `None` where it is not installed (which is said).
+    pub fn codex(test: &str) -> Option<Self> {
+        let agent = real::or_skip(test, real::codex())?;
+        Some(Self::make(Agent::Codex, &agent))
+    }
+
+    fn make(kind: Agent, agent: &RealAgent) -> Self {
+        let mut env = CleanEnv::new().unwrap();
+        binary("sm-hook").unwrap();
+        let model = ScriptedModel::start().unwrap();
+        let cwd = env.project();
+        let vars = match kind {
+            Agent::Claude => real::claude_home(agent, env.home(), &cwd, &model.url()),
+            Agent::Codex => real::codex_home(env.home(), &cwd, &model.url()),
+        };
+        for (name, value) in vars.unwrap() {
+            if !matches!(name.as_str(), "PATH" | "HOME") {
+                env.set(&name, value);
+            }
+        }
+        env.set("SM_LOG", "debug");
+        let program = json!(agent.program.to_string_lossy());
+        let config = format!("[agents.{}]\nprogram = {program}\n", kind.word());
+        std::fs::write(env.sm_home().join("config.toml"), config).unwrap();
+        let home = env.sm_home().as_os_str().to_owned();
+        let uid = rustix::process::getuid().as_raw();
+        let paths = Paths::resolve(|key| (key == "SM_HOME").then(|| home.clone()), uid).unwrap();
+        Self {
+            env,
+            model,
+            agent: kind,
+            client: Client::new(paths),
+        }
+    }
+
+    // ── sm
+
+    pub fn sm(&self, args: &[&str]) -> Ran {
+        self.sm_with(args, "")
+    }
+
+    pub fn sm_with(&self, args: &[&str], stdin: &str) -> Ran {
+        let mut command = self.env.sm().unwrap();
+        command
+            .args(args)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut pipe = child.stdin.take().unwrap();
+        // it may end without reading
+        let _ = pipe.write_all(stdin.as_bytes());
+        drop(pipe);
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = child.wait_with_output().unwrap();
+        Ran {
+            code: status.code(),
+            out: String::from_utf8(stdout).unwrap(),
+            err: String::from_utf8(stderr).unwrap(),
+        }
+    }
+
+    /// Starts a session in the project's folder; `args` go to `sm new` (after `--`: to the agent).
+    #[track_caller]
+    pub fn start(&self, name: &str, args: &[&str]) -> Value {
+        let mut all = vec!["new", self.agent.word(), "--name", name, "--detach", "--json"];
+        all.extend(args);
+        self.sm(&all).exits(0).json()
+    }
+
+    /// Starts a session and waits until it is idle.
+    #[track_caller]
+    pub fn start_idle(&self, name: &str, args: &[&str]) -> Value {
+        self.start(name, args);
+        self.wait_state(name, "idle")
+    }
+
+    #[track_caller]
+    pub fn show(&self, session: &str) -> Value {
+        self.sm(&["show", session, "--json"]).exits(0).json()
+    }
+
+    /// Waits by `sm wait`; what `sm show` says then.
+    #[track_caller]
+    pub fn wait_state(&self, session: &str, state: &str) -> Value {
+        let seconds = DEADLINE.as_secs().to_string();
+        let ran = self.sm(&["wait", session, "--for", state, "--timeout", &seconds]);
+        assert_eq!(
+            ran.code,
+            Some(0),
+            "{session} never became {state}: {}\n{}",
+            ran.err,
+            self.about(session)
+        );
+        self.show(session)
+    }
+
+    /// Sends with `sm send --json` and gives the message's id.
+    #[track_caller]
+    pub fn send(&self, session: &str, text: &str, args: &[&str]) -> String {
+        let mut all = vec!["send", session, "--json"];
+        all.extend(args);
+        all.push("-");
+        let sent = self.sm_with(&all, text).exits(0).json();
+        sent["id"].as_str().unwrap().to_owned()
+    }
+
+    /// Sends with `sm send --wait` and gives the message, which the agent then has.
+    #[track_caller]
+    pub fn send_wait(&self, session: &str, text: &str, args: &[&str]) -> Value {
+        let mut all = vec!["send", session, "--json", "--wait", "60"];
+        all.extend(args);
+        all.push("-");
+        let ran = self.sm_with(&all, text);
+        assert_eq!(ran.code, Some(0), "{}\n{}", ran.err, self.about(session));
+        self.message(session, ran.json()["id"].as_str().unwrap())
+    }
+
+    /// What is known of a message.
+    #[track_caller]
+    pub fn message(&self, session: &str, id: &str) -> Value {
+        self.ask(&format!("/sessions/{session}/messages/{id}"))
+    }
+
+    /// Waits until a message has come this far.
+    #[track_caller]
+    pub fn wait_message(&self, session: &str, id: &str, until: &str) -> Value {
+        let at = wait_until(DEADLINE, || {
+            let message = self.message(session, id);
+            (rank(&message) >= rank(&json!({"state": until}))).then_some(message)
+        });
+        let at = at.unwrap_or_else(|| {
+            panic!(
+                "{id} is not {until}: {}\n{}",
+                self.message(session, id),
+                self.about(session)
+            )
+        });
+        assert_ne!(at["state"], "failed", "{at}\n{}", self.about(session));
+        at
+    }
+
+    /// Waits until the message is held, and gives the reason.
+    #[track_caller]
+    pub fn wait_held(&self, session: &str, id: &str) -> String {
+        let held = wait_until(DEADLINE, || {
+            let message = self.message(session, id);
+            (message["state"] == "held").then(|| message["reason"].as_str().unwrap().to_owned())
+        });
+        held.unwrap_or_else(|| panic!("{id} was not held\n{}", self.about(session)))
+    }
+
+    /// Asks the daemon by its socket, starting it if need be, as every command does.
+    #[track_caller]
+    pub fn ask(&self, target: &str) -> Value {
+        for _ in 0..3 {
+            let until = Instant::now() + Duration::from_secs(10);
+            match self.client.request(&Ask::get(target), until) {
+                Ok(response) => {
+                    assert!(response.is_success(), "{target}: {}", response.text());
+                    return serde_json::from_slice(&response.body).unwrap();
+                }
+                // a command starts it again
+                Err(_) => drop(self.sm(&["ls"])),
+            }
+        }
+        panic!("the daemon does not answer {target}")
+    }
+
+    /// The texts of the session's events, oldest first.
+    pub fn events(&self, session: &str) -> Vec<String> {
+        let events = self.ask(&format!("/sessions/{session}/events?limit=1000"));
+        let events = events.as_array().cloned().unwrap_or_default();
+        events
+            .iter()
+            .map(|e| {
+                format!(
+                    "{} {} {}",
+                    e["at"].as_str().unwrap_or_default(),
+                    e["kind"].as_str().unwrap_or_default(),
+                    e["text"].as_str().unwrap_or_default()
+                )
+            })
+            .collect()
+    }
+
+    /// For the message of a failed test.
+    pub fn about(&self, session: &str) -> String {
+        let show = self.sm(&["show", session, "--json"]);
+        format!(
+            "── session\n{}{}── events\n{}\n── screen\n{}",
+            show.out,
+            show.err,
+            self.events(session).join("\n"),
+            self.try_screen(session).unwrap_or_else(|why| why)
+        )
+    }
+
+    // ── the daemon
+
+    /// The daemon that holds the lock.
+    pub fn daemon(&self) -> Option<Process> {
+        let text = std::fs::read_to_string(self.client.paths().lock_file()).ok()?;
+        Process::find(Pid::from_raw(text.trim().parse().ok()?)?).filter(Process::is_alive)
+    }
+
+    /// `kill -9`, and its end awaited.
+    #[track_caller]
+    pub fn kill_daemon(&self) {
+        let daemon = self.daemon().expect("a daemon runs");
+        daemon.kill();
+        let gone = wait_until(DEADLINE, || (!daemon.is_alive()).then_some(()));
+        assert!(gone.is_some(), "the daemon survives SIGKILL");
+    }
+
+    #[track_caller]
+    pub fn signal_daemon(&self, signal: Signal) {
+        self.daemon().expect("a daemon runs").signal(signal);
+    }
+
+    // ── the person at the terminal
+
+    fn try_screen(&self, session: &str) -> Result<String, String> {
+        self.tmux(session, &["capture-pane", "-p"])
+    }
+
+    #[track_caller]
+    pub fn screen(&self, session: &str) -> String {
+        self.try_screen(session).unwrap()
+    }
+
+    /// Waits until the screen shows this text.
+    #[track_caller]
+    pub fn wait_screen(&self, session: &str, text: &str) {
+        let shows = wait_until(DEADLINE, || self.screen(session).contains(text).then_some(()));
+        assert!(
+            shows.is_some(),
+            "never saw {text:?}\n{}",
+            self.about(session)
+        );
+    }
+
+    /// Presses a key, by tmux's name for it.
+    #[track_caller]
+    pub fn key(&self, session: &str, key: &str) {
+        self.tmux(session, &["send-keys", key]).unwrap();
+    }
+
+    /// Types characters.
+    #[track_caller]
+    pub fn type_text(&self, session: &str, text: &str) {
+        self.tmux(session, &["send-keys", "-l", text]).unwrap();
+    }
+
+    /// A tmux command on the session's pane; works without a daemon once the pane is known.
+    fn tmux(&self, session: &str, args: &[&str]) -> Result<String, String> {
+        let (first, rest) = args.split_first().ok_or("no command")?;
+        let target = format!("={session}:");
+        let mut command = self.env.command("tmux");
+        command
+            .arg("-S")
+            .arg(self.env.tmux_socket())
+            .args([first, "-t", target.as_str()])
+            .args(rest);
+        let output = command.output().map_err(|error| error.to_string())?;
+        if !output.status.success() {
+            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
+        }
+        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    // ── what the model was given
+
+    /// Waits for the first request of a main conversation that holds this text.
+    #[track_caller]
+    pub fn request_with(&self, text: &str) -> Request {
+        let found = self
+            .model
+            .wait_for_request(|r| is_main(r) && occurrences(r, text) > 0, DEADLINE);
+        found.unwrap_or_else(|| panic!("the model never got {:?}", shorten(text)))
+    }
+
+    /// The requests of main conversations so far.
+    pub fn main_requests(&self) -> Vec<Request> {
+        let all = self.model.requests().into_iter();
+        all.filter(is_main).collect()
+    }
+
+    #[track_caller]
+    pub fn hold(&self, name: &str) {
+        assert!(self.model.wait_for_hold(name, DEADLINE), "no hold {name}");
+    }
+
+    // ── tools that wait for the test
+
+    /// A named pipe in the project's folder: a tool that reads it runs until the gate is opened.
+    pub fn gate(&self, name: &str) -> Gate {
+        let path = self.env.project().join(name);
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &path,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::from_raw_mode(0o600),
+            0,
+        )
+        .unwrap();
+        Gate { path }
+    }
+}
+
+impl Drop for World {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let log = std::fs::read_to_string(self.client.paths().daemon_log()).unwrap_or_default();
+            let lines: Vec<&str> = log.lines().collect();
+            eprintln!("── daemon.log");
+            for line in &lines[lines.len().saturating_sub(60)..] {
+                eprintln!("{}", shorten(line));
+            }
+        }
+    }
+}
+
+/// A named pipe that a tool reads.
+pub struct Gate {
+    path: PathBuf,
+}
+
+impl Gate {
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Waits until somebody reads it: the tool runs.
+    #[track_caller]
+    pub fn wait_for_reader(&self) -> std::fs::File {
+        use std::os::unix::fs::OpenOptionsExt;
+        let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
+        // without a reader this is refused
+        let open = || {
+            std::fs::OpenOptions::new()
+                .write(true)
+                .custom_flags(flags)
+                .open(&self.path)
+                .ok()
+        };
+        wait_until(DEADLINE, open).expect("a tool reads the gate")
+    }
+
+    /// Waits for the tool, and lets it go on.
+    #[track_caller]
+    pub fn open(&self) {
+        let mut file = self.wait_for_reader();
+        file.write_all(b"open\n").unwrap();
+    }
+}
+
+/// How often a text stands in what the model was shown.
+pub fn occurrences(request: &Request, text: &str) -> usize {
+    texts_of(request)
+        .iter()
+        .map(|t| t.matches(text).count())
+        .sum()
+}
+
+fn rank(message: &Value) -> usize {
+    match message["state"].as_str().unwrap_or_default() {
+        "written" => 1,
+        "submitted" => 2,
+        "consumed" => 3,
+        "failed" | "expired" | "withdrawn" => 4,
+        _ => 0,
+    }
+}
+
+pub fn shorten(text: &str) -> String {
+    text.chars().take(300).collect()
+}
