@@ -24,6 +24,32 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Attaches, and comes back when the person detached or the session ended.
 pub fn run(daemon: &Daemon, session: &str, out: &mut Printer) -> Result<()> {
     let before = with_terminal(daemon, session)?;
+    if has_ended(&before) {
+        return Err(ended(daemon, &before));
+    }
+    enter(daemon, &before, out)
+}
+
+/// Attaches to a session that was just started. One that is already over has done what it was
+/// started for, or says why not.
+pub fn run_started(daemon: &Daemon, session: &SessionView, out: &mut Printer) -> Result<()> {
+    let started = with_terminal(daemon, &session.id)?;
+    if has_ended(&started) {
+        return report_end(daemon, &started, out);
+    }
+    enter(daemon, &started, out)
+}
+
+/// Tells how a session that was just started has ended.
+pub fn report_end(daemon: &Daemon, session: &SessionView, out: &mut Printer) -> Result<()> {
+    let end = ended(daemon, session);
+    match session.exit_code {
+        Some(0) => out.line(&end.message),
+        Some(_) | None => Err(end),
+    }
+}
+
+fn enter(daemon: &Daemon, before: &SessionView, out: &mut Printer) -> Result<()> {
     let argv = daemon.attach(&before.id)?.argv;
     let Some((program, args)) = argv.split_first() else {
         return Err(CommandError::refused(format!(
@@ -64,16 +90,13 @@ pub fn run(daemon: &Daemon, session: &str, out: &mut Printer) -> Result<()> {
     ))
 }
 
-/// The session once it has a terminal: one that was just started may still get it.
+/// The session once it has a terminal (one that was just started may still get it) or has ended.
 fn with_terminal(daemon: &Daemon, session: &str) -> Result<SessionView> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let found = daemon.session(session)?.value;
-        if has_ended(&found) {
-            return Err(ended(daemon, &found));
-        }
         // Past the deadline the daemon says why there is none.
-        if found.tmux.session.is_some() || Instant::now() >= deadline {
+        if has_ended(&found) || found.tmux.session.is_some() || Instant::now() >= deadline {
             return Ok(found);
         }
         std::thread::sleep(LOOK_EVERY);

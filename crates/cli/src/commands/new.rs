@@ -64,10 +64,10 @@ impl New {
         }
         let session = session.value;
         if crate::attach::has_ended(&session) {
-            return Err(crate::attach::ended(&daemon, &session));
+            return crate::attach::report_end(&daemon, &session, out);
         }
         if attach {
-            return crate::attach::run(&daemon, &session.id, out);
+            return crate::attach::run_started(&daemon, &session, out);
         }
         let text = started(out, &session);
         out.text(&text)

@@ -45,10 +45,10 @@ impl Restore {
         }
         let session = session.value;
         if crate::attach::has_ended(&session) {
-            return Err(crate::attach::ended(&daemon, &session));
+            return crate::attach::report_end(&daemon, &session, out);
         }
         if !self.detach && environment::is_interactive() {
-            return crate::attach::run(&daemon, &session.id, out);
+            return crate::attach::run_started(&daemon, &session, out);
         }
         let name = one_line(&session.name);
         out.line(&format!(

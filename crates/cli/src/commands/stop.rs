@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use sm_client::Paths;
+use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
 use crate::error::{CommandError, Result};
@@ -104,19 +105,7 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
             CommandError::refused("nothing was removed").hint("sm stop --purge --yes does not ask")
         );
     }
-    for session in &sessions {
-        if crate::attach::has_ended(session) {
-            continue;
-        }
-        // Answers when its processes are gone: a launcher that outlives the state would start a
-        // daemon.
-        daemon.kill(&session.id, false).map_err(|error| {
-            error.hint(format!(
-                "nothing was removed; look at it: sm show {0}, sm attach {0}",
-                one_line(&session.name)
-            ))
-        })?;
-    }
+    end_all(daemon, &sessions)?;
     stop(daemon)?;
     end_tmux(&paths);
     let mut kept = Vec::new();
@@ -146,6 +135,34 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
             "your configuration stays: {}",
             paths.config_file().display()
         ))?;
+    }
+    Ok(())
+}
+
+/// At most so many sessions are ended at the same time: an agent may take its time to leave.
+const AT_ONCE: usize = 16;
+
+/// Ends the sessions that live. Each answers when its processes are gone: a launcher that
+/// outlives the state would start a daemon.
+fn end_all(daemon: &Daemon, sessions: &[SessionView]) -> Result<()> {
+    let live: Vec<&SessionView> = sessions
+        .iter()
+        .filter(|session| !crate::attach::has_ended(session))
+        .collect();
+    let end = |session: &SessionView| match daemon.kill(&session.id, false) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(error.hint(format!(
+            "nothing was removed; look at it: sm show {0}, sm attach {0}",
+            one_line(&session.name)
+        ))),
+    };
+    for some in live.chunks(AT_ONCE) {
+        std::thread::scope(|scope| {
+            let all: Vec<_> = some.iter().map(|one| scope.spawn(|| end(one))).collect();
+            all.into_iter()
+                .map(|one| one.join().unwrap_or(Ok(())))
+                .collect::<Result<Vec<()>>>()
+        })?;
     }
     Ok(())
 }
