@@ -65,6 +65,8 @@ pub enum Proof {
 pub enum Hold {
     Starting,
     Working,
+    /// Important: it joins the running turn.
+    NextHook,
     WaitingForPerson,
     Draft,
     Stashed,
@@ -87,6 +89,9 @@ impl Hold {
             }
             Self::Working => {
                 "the agent is working; it goes in when the turn ends (use --mode important or urgent to be sooner)"
+            }
+            Self::NextHook => {
+                "the agent is working; it joins the turn at the agent's next hook (after its present tool calls)"
             }
             Self::WaitingForPerson => {
                 "the agent waits for a person's answer; nothing is typed into that dialog. Attach and answer it"

@@ -126,6 +126,7 @@ impl Session {
             since: now,
             phase_since: now,
             tries: 0,
+            unsure: false,
         });
         self.flight_at = match phase {
             Phase::Answered => Some(now.plus(PROOF_PATIENCE)),
@@ -297,7 +298,7 @@ impl Session {
             return;
         };
         if flight.phase == Phase::Entering && !self.profile.has_transcript {
-            self.proven(flight.way, Proof::OutputFollowed, now);
+            self.unseen_done(Proof::OutputFollowed, now);
         }
     }
 
@@ -480,25 +481,23 @@ impl Session {
         if flight.phase != Phase::Entering {
             self.enter(None, now);
         } else if now >= due {
-            self.proven(flight.way, Proof::None, now);
+            self.unseen_done(Proof::None, now);
         } else {
             self.flight_at = Some(due);
         }
     }
 
-    /// The daemon died between ordering a paste and hearing of it, and nobody can look: what may
-    /// stand there is submitted, so that nothing else is mixed with it, and nothing is claimed.
-    pub(super) fn unknown_paste(&mut self, now: Timestamp) {
-        if let Some(flight) = &self.rec.flight {
-            let no = flight.no;
-            self.effect(Effect::Press {
-                flight: no,
-                key: Key::Enter,
-                guard: None,
-            });
+    /// Entered, as far as anybody can know.
+    fn unseen_done(&mut self, proof: Proof, now: Timestamp) {
+        let Some(flight) = &self.rec.flight else {
+            return;
+        };
+        if flight.unsure {
+            let reason = "sm was restarted while it was typed; it is not known whether it arrived";
+            self.give_up(reason, now);
+        } else {
+            self.proven(flight.way, proof, now);
         }
-        let reason = "sm was restarted while it was typed; it is not known whether it arrived";
-        self.give_up(reason, now);
     }
 
     /// To give it again could double it: its sender decides.

@@ -311,15 +311,15 @@ impl Session {
             self.effect(Effect::Terminate);
         }
         match self.rec.flight.as_mut() {
-            Some(flight) if !self.profile.reads_screen && flight.phase == Phase::Writing => {
-                self.unknown_paste(now);
-            }
             Some(flight) if flight.phase.touched_agent() => {
                 if !self.profile.reads_screen {
-                    flight.phase = Phase::Verifying; // nobody can see whether Enter was pressed
+                    // nobody can see what was done: Enter, so that nothing else is mixed with it
+                    flight.unsure |= flight.phase == Phase::Writing;
+                    flight.phase = Phase::Verifying;
                 }
                 flight.phase_since = now; // patience starts again: the agent may be behind
                 self.flight_at = Some(now.plus(50));
+                self.journal();
             }
             Some(_) => self.drop_flight(),
             None => {}

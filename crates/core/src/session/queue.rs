@@ -86,6 +86,19 @@ impl Session {
         }
     }
 
+    /// A working agent takes an important message sooner than a sequential one.
+    fn why_held(&self, id: &MessageId, why: &Hold) -> Hold {
+        let joins_turn = self.profile.hook_answer_limit.is_some()
+            && self
+                .queue
+                .iter()
+                .any(|m| &m.meta.id == id && m.meta.mode != Mode::Sequential && !m.meta.raw);
+        match why {
+            Hold::Working if joins_turn => Hold::NextHook,
+            other => other.clone(),
+        }
+    }
+
     /// Says of every message that waits why it waits.
     pub(super) fn hold(&mut self, why: Hold, now: Timestamp) {
         let waiting: Vec<MessageId> = self
@@ -98,7 +111,8 @@ impl Session {
             return;
         }
         for id in &waiting {
-            self.set_message(id, MessageState::Held { why: why.clone() }, now);
+            let why = self.why_held(id, &why);
+            self.set_message(id, MessageState::Held { why }, now);
         }
         let needs_person = match why {
             Hold::Draft
@@ -111,6 +125,7 @@ impl Session {
             Hold::WaitingForPerson
             | Hold::Starting
             | Hold::Working
+            | Hold::NextHook
             | Hold::Compacting
             | Hold::HandingOff
             | Hold::Lost => false,

@@ -102,6 +102,9 @@ pub struct Flight {
     /// When the present phase began.
     pub phase_since: Timestamp,
     pub tries: u32,
+    /// Nobody can find out whether it was pasted: it is finished, and nothing is claimed.
+    #[serde(default)]
+    pub unsure: bool,
 }
 
 /// How far a delivery has come. Every phase from `Writing` on may have touched the agent.
