@@ -61,10 +61,11 @@ pub async fn stop(State(hub): State<Shared>) -> Json<HealthView> {
 #[derive(Deserialize, Default)]
 #[serde(default)]
 struct GcBody {
-    dry_run: bool,
+    /// Left out: only shown.
+    dry_run: Option<bool>,
 }
 
 pub async fn gc(State(hub): State<Shared>, body: Bytes) -> Result<Json<gc::Report>, ApiError> {
     let body: GcBody = read::body(&body)?;
-    gc::collect(&hub, body.dry_run).await.map(Json)
+    gc::collect(&hub, body.dry_run.unwrap_or(true)).await.map(Json)
 }
