@@ -145,8 +145,7 @@ impl Session {
                 PasteFit::Command => self.mail_or_hold(&message, Hold::LooksLikeCommand, now),
                 // the composer would change it: the mailbox does not
                 PasteFit::Changed { arrives, .. }
-                    if !self.waiters.is_empty()
-                        && !words::same(&arrives, &words::spoken(&message)) =>
+                    if !self.waiters.is_empty() && arrives != words::spoken(&message) =>
                 {
                     self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
                 }

@@ -126,6 +126,7 @@ impl Session {
             since: now,
             phase_since: now,
             tries: 0,
+            refused: 0,
             unsure: false,
         });
         self.flight_at = match phase {
@@ -222,7 +223,7 @@ impl Session {
                 self.flight_at = Some(now.plus(PROOF_PATIENCE));
             }
             (Phase::Entering, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
-                self.phase(Phase::Verifying, now);
+                self.enter_refused(now);
                 self.look_at_flight(now);
             }
             (Phase::Interrupting, KeyOutcome::Pressed) => self.flight_at = Some(now.plus(100)),
@@ -251,6 +252,19 @@ impl Session {
             self.flight_at = Some(now.plus(PROOF_PATIENCE));
         } else {
             self.requeue(now);
+        }
+    }
+
+    /// An earlier Enter may have been the reason why the screen had moved.
+    fn enter_refused(&mut self, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_mut() else {
+            return;
+        };
+        flight.refused += 1;
+        if flight.may_be_entered() {
+            self.journal();
+        } else {
+            self.phase(Phase::Verifying, now);
         }
     }
 
@@ -389,8 +403,13 @@ impl Session {
             self.flight_at = Some(now.plus(500));
             return;
         };
-        let left = screen.composer != Composer::Ours;
-        if left && flight.phase == Phase::Entering && self.is_command(flight) && waited >= SETTLE {
+        let left = match screen.composer {
+            Composer::Empty => true,
+            Composer::Hidden => evidence.proves_idle(), // a menu of the command's own
+            // it may still be a part of what stands there
+            Composer::Ours | Composer::Draft | Composer::Stashed | Composer::Shell => false,
+        };
+        if left && flight.may_be_entered() && self.is_command(flight) && waited >= SETTLE {
             // a command of the agent: no hook and no record tells of it, and it is not run twice
             self.proven(flight.way, Proof::None, now);
             return;
@@ -458,8 +477,8 @@ impl Session {
     ) {
         // without a status the agent may be in another conversation, and its hooks were lost: what
         // was entered, or what a stranger may have taken, is then not to be found here
-        let doubtful = evidence.status.is_none()
-            && (flight.phase == Phase::Entering || self.stranger.is_some());
+        let doubtful =
+            evidence.status.is_none() && (flight.may_be_entered() || self.stranger.is_some());
         if self.profile.has_transcript && (doubtful || !evidence.transcript_read) {
             if now.since(flight.phase_since) < UNREAD_PATIENCE {
                 self.flight_at = Some(now.plus(1000));

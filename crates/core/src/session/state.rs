@@ -101,10 +101,20 @@ pub struct Flight {
     pub since: Timestamp,
     /// When the present phase began.
     pub phase_since: Timestamp,
+    /// Times Enter was ordered, and how many of these are known not to have been pressed.
     pub tries: u32,
+    #[serde(default)]
+    pub refused: u32,
     /// Nobody can find out whether it was pasted: it is finished, and nothing is claimed.
     #[serde(default)]
     pub unsure: bool,
+}
+
+impl Flight {
+    /// Enter was pressed, or nobody can say that it was not.
+    pub fn may_be_entered(&self) -> bool {
+        self.tries > self.refused
+    }
 }
 
 /// How far a delivery has come. Every phase from `Writing` on may have touched the agent.

@@ -80,6 +80,43 @@ fn a_command_is_run_once_although_no_hook_tells_of_it() {
 }
 
 #[test]
+fn a_command_is_not_run_again_because_a_second_enter_came_too_late() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    b.on(Event::Send(m));
+    b.paste();
+    b.wait(1_600);
+    b.evidence(screen(Composer::Ours, Activity::Idle)); // a second Enter is ordered
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::ScreenMoved,
+    });
+    for _ in 0..60 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            assert!(!pasted(
+                &b.evidence(screen(Composer::Empty, Activity::Idle))
+            ));
+        }
+    }
+    assert_eq!(b.receipt("m1").word(), "consumed");
+}
+
+#[test]
+fn a_command_behind_a_dialog_still_lacks_its_enter() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    b.on(Event::Send(m));
+    b.paste();
+    b.wait(1_600);
+    let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
+    b.evidence(screen(Composer::Hidden, waiting));
+    assert_eq!(b.receipt("m1").word(), "written");
+}
+
+#[test]
 fn a_command_sent_by_a_session_is_typed_as_it_is() {
     let mut b = Bench::idle();
     let mut m = message("m1", "/compact");
