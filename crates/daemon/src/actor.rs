@@ -34,8 +34,10 @@ pub enum Wake {
     Messages {
         reply: oneshot::Sender<Vec<MessageView>>,
     },
-    /// The pane was made, or is gone.
-    Terminal(Option<Terminal>),
+    /// The pane was made, or renamed.
+    Terminal(Terminal),
+    /// This pane is gone; if the session has another by now, that one stays.
+    TerminalClosed(Terminal),
     Extra(Box<dyn FnOnce(&mut Extra) + Send>),
     /// Write down what is not yet written, and end.
     Finish {
@@ -162,8 +164,17 @@ impl Actor {
                 let _ = reply.send(all);
             }
             Wake::Terminal(terminal) => {
-                self.extra.terminal = terminal;
+                self.extra.terminal = Some(terminal);
                 self.save_extra().await;
+            }
+            Wake::TerminalClosed(terminal) => {
+                let same = |own: &Terminal| {
+                    (&own.pane, own.pane_pid) == (&terminal.pane, terminal.pane_pid)
+                };
+                if self.extra.terminal.as_ref().is_some_and(same) {
+                    self.extra.terminal = None;
+                    self.save_extra().await;
+                }
             }
             Wake::Extra(change) => {
                 change(&mut self.extra);

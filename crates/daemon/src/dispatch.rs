@@ -59,16 +59,16 @@ pub async fn terminals(hub: Arc<Hub>, mut events: Events) {
 
 /// The terminal is gone: unless its launcher tells how the agent ended, the session is lost.
 async fn gone(handle: Handle) {
-    let pane = handle.now().extra.terminal.clone();
+    let Some(terminal) = handle.now().extra.terminal.clone() else {
+        return;
+    };
     let mut seen = handle.subscribe();
     let ended = seen.wait_for(|p| !p.record.state.is_live());
     let reported = tokio::time::timeout(EXIT_PATIENCE, ended).await.is_ok();
-    if !reported && handle.now().extra.terminal == pane {
+    if !reported && handle.now().extra.terminal.as_ref() == Some(&terminal) {
         handle.send(Wake::Event(Event::TerminalGone));
     }
-    if handle.now().extra.terminal == pane {
-        handle.send(Wake::Terminal(None));
-    }
+    handle.send(Wake::TerminalClosed(terminal));
 }
 
 fn of_pane(hub: &Hub, pane: PaneId) -> Option<Handle> {
@@ -152,10 +152,10 @@ pub async fn spool(hub: &Arc<Hub>) {
         match file.lines() {
             Ok(lines) => {
                 for line in lines.flatten() {
-                    if let Some(handle) = spooled(hub, &line).await {
-                        if !woken.iter().any(|known| known.id == handle.id) {
-                            woken.push(handle);
-                        }
+                    if let Some(handle) = spooled(hub, &line).await
+                        && !woken.iter().any(|known| known.id == handle.id)
+                    {
+                        woken.push(handle);
                     }
                 }
             }

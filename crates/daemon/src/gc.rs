@@ -118,7 +118,7 @@ fn size(path: &Path) -> u64 {
     entries
         .flatten()
         .map(|entry| match entry.file_type() {
-            Ok(kind) if kind.is_dir() => size(&PathBuf::from(entry.path())),
+            Ok(kind) if kind.is_dir() => size(&entry.path()),
             Ok(_) => entry.metadata().map(|m| m.len()).unwrap_or(0),
             Err(_) => 0,
         })

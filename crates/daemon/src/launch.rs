@@ -67,7 +67,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
         },
     );
     let terminal = terminal(seat, plan.launch, &folder).await?;
-    seat.handle.send(Wake::Terminal(Some(terminal)));
+    seat.handle.send(Wake::Terminal(terminal));
     probe::follow(seat).await;
     Ok(())
 }

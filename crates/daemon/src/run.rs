@@ -409,7 +409,7 @@ async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sen
         .iter()
         .any(|h| h.now().record.state.is_live());
     let panes: Vec<PaneInfo> = if any_live {
-        hub.tmux.list().await.unwrap_or_default()
+        living_panes(&hub).await
     } else {
         Vec::new()
     };
@@ -441,12 +441,29 @@ async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sen
     }
 }
 
+/// Every pane that lives. A tmux that does not answer is asked again: believing it gone would
+/// call every session lost.
+async fn living_panes(hub: &Hub) -> Vec<PaneInfo> {
+    const TRIES: u32 = 5;
+    for tried in 1..=TRIES {
+        match hub.tmux.list().await {
+            Ok(panes) => return panes,
+            Err(sm_runtime::Error::ServerGone | sm_runtime::Error::Missing { .. }) => break,
+            Err(error) => {
+                tracing::warn!(%error, tried, "tmux does not tell which panes live");
+                tokio::time::sleep(Duration::from_millis(200)).await;
+            }
+        }
+    }
+    Vec::new()
+}
+
 fn watch_again(hub: &Hub, handle: &crate::hub::Handle) {
     let now = handle.now();
-    if let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process) {
-        if let Some(path) = kind::status_path(now.record.agent, home, process.pid) {
-            hub.watcher.watch(&path, Changed::Status(handle.id.clone()));
-        }
+    if let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process)
+        && let Some(path) = kind::status_path(now.record.agent, home, process.pid)
+    {
+        hub.watcher.watch(&path, Changed::Status(handle.id.clone()));
     }
     if let Some(transcript) = &now.record.transcript {
         hub.watcher.watch(

@@ -29,7 +29,10 @@ pub async fn terminate(seat: Seat) {
         end(&of_terminal(terminal.pane_pid)).await;
     }
     close(&seat).await;
-    seat.event(Event::TerminalGone);
+    let now = seat.handle.now();
+    if now.record.launch == seat.record.launch && now.record.state.is_live() {
+        seat.event(Event::TerminalGone);
+    }
 }
 
 /// Removes the session's terminal.
@@ -43,13 +46,11 @@ pub async fn close(seat: &Seat) {
                 .iter()
                 .any(|p| p.session == session && p.pid == terminal.pane_pid)
         });
-        if same {
-            if let Err(error) = seat.hub.tmux.kill_session(session).await {
-                tracing::debug!(session = %seat.record.id, %error, "terminal not closed");
-            }
+        if same && let Err(error) = seat.hub.tmux.kill_session(session).await {
+            tracing::debug!(session = %seat.record.id, %error, "terminal not closed");
         }
     }
-    seat.handle.send(Wake::Terminal(None));
+    seat.handle.send(Wake::TerminalClosed(terminal.clone()));
 }
 
 /// SIGTERM, patience, SIGKILL; each time only if it still is the same process.

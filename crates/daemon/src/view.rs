@@ -76,7 +76,9 @@ fn queue(session: &Session) -> QueueView {
         .iter()
         .filter_map(|m| match &m.meta.state {
             // waiting for the end of a turn is the ordinary case, not a hindrance
-            MessageState::Held { why: Hold::Working | Hold::NextHook } => None,
+            MessageState::Held {
+                why: Hold::Working | Hold::NextHook,
+            } => None,
             MessageState::Held { why } => Some(why),
             MessageState::Queued
             | MessageState::Written { .. }

@@ -67,5 +67,7 @@ struct GcBody {
 
 pub async fn gc(State(hub): State<Shared>, body: Bytes) -> Result<Json<gc::Report>, ApiError> {
     let body: GcBody = read::body(&body)?;
-    gc::collect(&hub, body.dry_run.unwrap_or(true)).await.map(Json)
+    gc::collect(&hub, body.dry_run.unwrap_or(true))
+        .await
+        .map(Json)
 }

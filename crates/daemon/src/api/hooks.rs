@@ -14,12 +14,17 @@ use sm_agents::kind;
 use sm_agents::parsed::event as own;
 use sm_client::wire;
 use sm_core::signal::{HookCall, Origin, Signal, UsageSample, UsageSource};
-use sm_core::{AgentKind, Answer, Event, EventId, RequestId, SessionId, Timestamp, WaiterId};
+use sm_core::{
+    AgentKind, Answer, ConversationId, Event, EventId, RequestId, SessionId, Timestamp, WaiterId,
+};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// The hook gives up after 250 ms; an answer after that would be nobody's.
 const PATIENCE: Duration = Duration::from_millis(220);
+
+/// A conversation that the session has not made its own by then is somebody else's.
+const ADOPTION: Duration = Duration::from_secs(5);
 
 /// A hook call as it came by socket or from the spool.
 pub struct Incoming {
@@ -135,21 +140,32 @@ pub async fn deliver(
     let foreign = matches!(call.origin, Origin::SubAgent | Origin::Nested);
     handle.send(Wake::Event(Event::Hook(call)));
     if let (Some(path), Some(conversation), false) = (transcript, conversation, foreign) {
-        let path = std::path::PathBuf::from(path);
-        if handle.now().record.conversation.as_ref() == Some(&conversation) {
-            let handle = handle.clone();
-            let hub = Arc::clone(hub);
-            tokio::spawn(async move {
-                published
-                    .sources
-                    .follow(&path, &conversation, &handle)
-                    .await;
-                hub.watcher
-                    .watch(&path, crate::watch::Changed::Transcript(handle.id.clone()));
-                published.sources.read(&handle).await;
-            });
-        }
+        tokio::spawn(follow(
+            Arc::clone(hub),
+            handle.clone(),
+            path.into(),
+            conversation,
+        ));
     }
+}
+
+/// Turns to a transcript once the session has taken its conversation for its own.
+async fn follow(
+    hub: Arc<Hub>,
+    handle: Handle,
+    path: std::path::PathBuf,
+    conversation: ConversationId,
+) {
+    let mut seen = handle.subscribe();
+    let taken = seen.wait_for(|p| p.record.conversation.as_ref() == Some(&conversation));
+    if tokio::time::timeout(ADOPTION, taken).await.is_err() {
+        return;
+    }
+    let sources = Arc::clone(&handle.now().sources);
+    sources.follow(&path, &conversation, &handle).await;
+    hub.watcher
+        .watch(&path, crate::watch::Changed::Transcript(handle.id.clone()));
+    sources.read(&handle).await;
 }
 
 #[derive(Deserialize)]
@@ -238,10 +254,10 @@ struct Leaving {
 
 impl Drop for Leaving {
     fn drop(&mut self) {
-        if let Some(waiter) = self.waiter {
-            if let Some(session) = self.hub.mailboxes.gone(waiter) {
-                self.hub.wake(&session, Event::WaiterGone { waiter });
-            }
+        if let Some(waiter) = self.waiter
+            && let Some(session) = self.hub.mailboxes.gone(waiter)
+        {
+            self.hub.wake(&session, Event::WaiterGone { waiter });
         }
     }
 }

@@ -98,12 +98,11 @@ pub fn report(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result<
                 start: report.start,
             };
             handle.send(Wake::Event(Event::Started { launch, process }));
-            if let Some(home) = &now.extra.agent_home {
-                if let Some(path) = sm_agents::kind::status_path(now.record.agent, home, report.pid)
-                {
-                    hub.watcher
-                        .watch(&path, crate::watch::Changed::Status(handle.id.clone()));
-                }
+            if let Some(home) = &now.extra.agent_home
+                && let Some(path) = sm_agents::kind::status_path(now.record.agent, home, report.pid)
+            {
+                hub.watcher
+                    .watch(&path, crate::watch::Changed::Status(handle.id.clone()));
             }
         }
         "failed" => handle.send(Wake::Event(Event::LaunchFailed {

@@ -63,9 +63,13 @@ pub async fn send(
         return Ok((StatusCode::OK, Json(known)).into_response());
     }
     let from = sender(&hub, &body, &headers)?;
-    let expires_at = body
-        .expires_ms
-        .map(|ms| clock::now().plus(i64::try_from(ms).unwrap_or(i64::MAX)));
+    let patience = body.expires_ms.or_else(|| {
+        hub.config
+            .delivery
+            .expire_after
+            .map(|after| u64::try_from(after.as_millis()).unwrap_or(u64::MAX))
+    });
+    let expires_at = patience.map(|ms| clock::now().plus(i64::try_from(ms).unwrap_or(i64::MAX)));
     let message = NewMessage {
         id: id.clone(),
         from,

@@ -11,10 +11,10 @@ use std::sync::Arc;
 /// A session named by id, unique id prefix or name.
 pub fn session(hub: &Shared, wanted: &str) -> Result<Handle, ApiError> {
     // by far the most requests name the id
-    if let Ok(id) = sm_core::SessionId::new(wanted) {
-        if let Some(handle) = hub.sessions.get(&id) {
-            return Ok(handle);
-        }
+    if let Ok(id) = sm_core::SessionId::new(wanted)
+        && let Some(handle) = hub.sessions.get(&id)
+    {
+        return Ok(handle);
     }
     let handles = hub.sessions.all();
     let published: Vec<_> = handles.iter().map(Handle::now).collect();

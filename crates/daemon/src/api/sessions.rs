@@ -287,7 +287,7 @@ async fn rename_terminal(hub: &Shared, handle: &Handle, name: &SessionName) {
     };
     if let Ok(new) = hub.tmux.rename_session(session, name.as_str()).await {
         terminal.name = new;
-        handle.send(Wake::Terminal(Some(terminal)));
+        handle.send(Wake::Terminal(terminal));
     }
 }
 
