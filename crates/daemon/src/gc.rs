@@ -7,7 +7,7 @@ use crate::hub::{Handle, Hub};
 use serde::Serialize;
 use sm_core::Timestamp;
 use sm_store::Prune;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 #[derive(Debug, Serialize, PartialEq, Eq)]
