@@ -102,7 +102,8 @@ pub struct Agent {
     /// Taken, but only part of the next request.
     pub carried: Vec<String>,
     pub launch_prompt: Option<String>,
-    pub status_at: i64,
+    /// What its status file says; it lags behind.
+    pub shown: Option<StatusReading>,
     /// Changes with everything that scrolls.
     pub history: u64,
     pub compacting_in_turn: bool,
@@ -135,7 +136,7 @@ impl Agent {
             stop_row: 0,
             carried: Vec::new(),
             launch_prompt: None,
-            status_at: 0,
+            shown: None,
             history: 0,
             compacting_in_turn: false,
             start_due: false,
@@ -179,7 +180,8 @@ impl Agent {
         }
     }
 
-    pub fn status(&self) -> Option<StatusReading> {
+    /// What it would write into its status file now.
+    pub fn status_now(&self, now: i64) -> Option<StatusReading> {
         if self.kind != AgentKind::Claude || self.stage == Stage::Booting {
             return None;
         }
@@ -187,7 +189,7 @@ impl Agent {
             process: self.process?,
             conversation: self.conversation_id(),
             activity: self.activity(),
-            at: Some(Timestamp(self.status_at)),
+            at: Some(Timestamp(now)),
         })
     }
 
@@ -248,7 +250,7 @@ impl Agent {
     pub fn evidence(&self, ours: Option<&str>, now: i64, transcript_read: bool) -> Evidence {
         Evidence {
             alive: Some(self.alive()),
-            status: self.status(),
+            status: self.shown.clone().filter(|_| self.alive()),
             title: self.title(),
             screen: self.screen(ours, now),
             transcript_read,

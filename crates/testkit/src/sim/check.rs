@@ -16,6 +16,8 @@ pub struct Checker {
     /// Notices that another session got, by id: when first.
     told: BTreeMap<MessageId, i64>,
     arrived_at: BTreeMap<usize, i64>,
+    /// Somebody went back: the newest conversation is not the latest one.
+    pub resumed: bool,
 }
 
 /// It may have arrived, and nobody can know: such a message is at most once in the conversation.

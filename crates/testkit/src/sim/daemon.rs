@@ -126,7 +126,7 @@ impl World {
                 self.read_transcript();
                 true
             }
-            Input::Status => match self.agent.status() {
+            Input::Status => match self.agent.shown.clone().filter(|_| self.agent.alive()) {
                 Some(status) => self.step_session(Event::Status(status)),
                 None => true,
             },
@@ -215,6 +215,9 @@ impl World {
             let id = id?;
             self.agent.conversations.iter().position(|c| &c.id == id)
         };
+        if self.check.resumed {
+            return false;
+        }
         let theirs = place(self.hooks[hook].conversation.as_ref());
         let ours = place(self.daemon.session.record().conversation.as_ref());
         matches!((theirs, ours), (Some(theirs), Some(ours)) if theirs < ours)
@@ -412,12 +415,14 @@ impl World {
                 }
             }
             Effect::Paste { flight, pastes } => {
+                self.pounce();
                 let text = pastes.concat();
                 tr!(self, "paste {text:?}");
                 let ok = self.paste(text);
                 self.result(Event::Pasted { flight, ok });
             }
             Effect::Press { flight, key, guard } => {
+                self.pounce();
                 let outcome = self.press(key, guard.as_ref());
                 tr!(self, "press {key:?}: {outcome:?}");
                 self.result(Event::Pressed { flight, outcome });
@@ -430,6 +435,9 @@ impl World {
             } => {
                 self.stats.mails += 1;
                 match self.mailbox_of(waiter) {
+                    Some(at) if self.mailboxes[at].nested => {
+                        self.fail("a message was given to a nested agent".into());
+                    }
                     Some(at) => {
                         tr!(self, "mail {text:?}");
                         self.mailboxes[at].offer = Some((flight, text));
@@ -559,6 +567,10 @@ impl World {
             self.input(1, input);
         }
         self.input(5, Input::Title);
+        self.read_spool();
+    }
+
+    pub(super) fn read_spool(&mut self) {
         let spooled = std::mem::take(&mut self.spool);
         for (at, hook) in spooled.iter().enumerate() {
             if !self.daemon.up {

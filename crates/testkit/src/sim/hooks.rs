@@ -26,6 +26,8 @@ pub struct HookRun {
 #[derive(Debug, Clone)]
 pub struct Mailbox {
     pub launch: u32,
+    /// Of an agent that inherited the environment.
+    pub nested: bool,
     pub conversation: Option<ConversationId>,
     pub alive: bool,
     /// The open request, as the present daemon knows it.
@@ -147,11 +149,12 @@ impl World {
 
     // ── mailbox
 
-    pub(super) fn start_mailbox(&mut self) {
+    pub(super) fn start_mailbox(&mut self, nested: Option<ConversationId>) {
         let waiter = self.mailboxes.len();
         self.mailboxes.push(Mailbox {
             launch: self.agent.launch,
-            conversation: self.agent.conversation_id(),
+            nested: nested.is_some(),
+            conversation: nested.or_else(|| self.agent.conversation_id()),
             alive: true,
             connected: None,
             offer: None,
@@ -178,11 +181,17 @@ impl World {
         }
         let no = WaiterId(self.daemon.next_waiter());
         self.mailboxes[waiter].connected = Some((self.daemon.incarnation, no));
+        let nested = self.mailboxes[waiter].nested;
+        let origin = match nested {
+            true if self.fault(500) => Origin::Unknown,
+            true => Origin::Nested,
+            false => Origin::Own,
+        };
         let call = HookCall {
             id: id(EventId::new(format!("w{}", no.0))),
             at: Timestamp(self.now),
             conversation: self.mailboxes[waiter].conversation.clone(),
-            origin: Origin::Own,
+            origin,
             request: Some(RequestId(1_000_000 + no.0)),
             signal: Signal::MailboxOpen { waiter: no },
         };

@@ -64,6 +64,14 @@ pub struct Person {
     pub errors: u32,
     /// An agent run by the agent, a sub-agent.
     pub nested: u32,
+    /// Something happens at the very moment of a paste or a key: a person types, a dialog opens.
+    pub pounces: u32,
+    /// A message is withdrawn.
+    pub withdrawals: u32,
+    /// `sm kill`, and `sm restore` of what has ended.
+    pub kills: u32,
+    /// Goes back to an older conversation.
+    pub resumes: u32,
 }
 
 /// Ways to break the driver, to see that the checks notice.
@@ -136,13 +144,21 @@ impl Options {
             dialogs: some(4, 500),
             errors: some(3, 300),
             nested: some(3, 400),
+            pounces: some(4, 400),
+            withdrawals: some(2, 300),
+            kills: some(1, 15),
+            resumes: some(2, 60),
+        };
+        let messages = match some(10, 12) {
+            12 => 25, // more than fit into a row of answers
+            few => few.min(7),
         };
         Self {
             agent,
             faults,
             person,
             active_ms: 8_000 + i64::try_from(rng.below(30_000)).unwrap_or(0),
-            messages: 1 + u32::try_from(rng.below(6)).unwrap_or(0),
+            messages,
             mutation: Mutation::None,
             trace: false,
         }

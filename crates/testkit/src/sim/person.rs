@@ -60,6 +60,32 @@ impl World {
                     self.at(700, Item::Person(Act::Restore));
                 }
             }
+            Act::Kill => {
+                if self.daemon.up {
+                    self.take(Input::Event(sm_core::Event::KillAsked));
+                }
+            }
+            Act::Resume => {
+                if self.agent.stage == Stage::Idle
+                    && self.agent.composer.is_empty()
+                    && self.agent.dialog.is_none()
+                    && self.agent.kind == sm_core::AgentKind::Claude
+                {
+                    tr!(self, "person: /resume");
+                    self.resume();
+                }
+            }
+            Act::Question => {
+                if self.agent.stage == Stage::Idle && self.agent.dialog.is_none() {
+                    self.open_dialog(sm_core::signal::PersonNeed::Question);
+                }
+            }
+            Act::Withdraw(message) => {
+                if self.daemon.up {
+                    let id = self.sent[message].new.id.clone();
+                    self.take(Input::Event(sm_core::Event::Withdraw(id)));
+                }
+            }
             Act::Nudge => {
                 self.prompts += 1;
                 let text = format!("please go on p{}", self.prompts);
@@ -88,6 +114,35 @@ impl World {
         tr!(self, "person: Enter");
         let pieces = std::mem::take(&mut self.agent.composer);
         self.submit(pieces);
+    }
+
+    /// Something happens just as sm is about to type.
+    pub(super) fn pounce(&mut self) {
+        if self.agent.kind == sm_core::AgentKind::Generic
+            || !self.fault(self.options.person.pounces)
+        {
+            return;
+        }
+        let act = match self.rng.below(6) {
+            0 | 1 => {
+                self.prompts += 1;
+                let after = self.rng.between(300, 6_000);
+                let submits = self.rng.chance(500);
+                let end = if submits { Act::Submit } else { Act::Erase };
+                self.at(after, Item::Person(end));
+                Act::Type(format!("sudden p{}", self.prompts))
+            }
+            2 => Act::Question,
+            3 => Act::Background,
+            4 => Act::Submit,
+            _ => Act::Escape,
+        };
+        if self.rng.chance(500) {
+            self.person(act);
+        } else {
+            let after = self.rng.between(0, 40);
+            self.at(after, Item::Person(act));
+        }
     }
 
     fn look_around(&mut self) {
@@ -136,6 +191,16 @@ impl World {
         }
         if self.rng.chance(person.terminal) {
             self.at(0, Item::Person(Act::TerminalGone));
+        }
+        if self.rng.chance(person.kills) {
+            self.at(0, Item::Person(Act::Kill));
+        }
+        if self.rng.chance(person.resumes) && !generic {
+            self.at(0, Item::Person(Act::Resume));
+        }
+        let ended = self.daemon.session.record().state == State::Exited;
+        if ended && self.rng.chance(150) {
+            self.at(0, Item::Person(Act::Restore));
         }
         let lost = self.daemon.session.record().state == State::Lost;
         if lost && self.rng.chance(500) {

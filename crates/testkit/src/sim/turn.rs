@@ -28,18 +28,36 @@ impl World {
     }
 
     pub(super) fn activity_changed(&mut self) {
-        self.agent.status_at = self.now;
+        let lag = self.delay(1, 40, 300);
+        self.at(lag, Item::StatusWritten);
         tr!(
             self,
             "agent: {:?}, {:?}",
             self.agent.stage,
             self.agent.activity()
         );
-        for input in [Input::Title, Input::Status] {
-            if !self.fault(self.options.faults.notice_lost) {
-                let after = self.delay(5, 60, 1_000);
-                self.input(after, input);
+        if !self.fault(self.options.faults.notice_lost) {
+            let after = self.delay(5, 60, 1_000);
+            self.input(after, Input::Title);
+        }
+    }
+
+    pub(super) fn status_written(&mut self) {
+        let status = self.agent.status_now(self.now);
+        let same = match (&self.agent.shown, &status) {
+            (Some(old), Some(new)) => {
+                (&old.activity, &old.conversation, old.process)
+                    == (&new.activity, &new.conversation, new.process)
             }
+            (Some(_) | None, Some(_) | None) => false,
+        };
+        if same {
+            return;
+        }
+        self.agent.shown = status;
+        if !self.fault(self.options.faults.notice_lost) {
+            let after = self.delay(0, 10, 1_000);
+            self.input(after, Input::Status);
         }
     }
 
@@ -130,6 +148,7 @@ impl World {
         agent.carried.clear();
         agent.queued_clear = false;
         agent.dialog = None;
+        agent.shown = None;
         agent.stop_row = 0;
         agent.launch_prompt = plan.prompt.clone();
         agent.start_due = agent.kind == AgentKind::Codex;
@@ -265,6 +284,7 @@ impl World {
         }
         match self.agent.stage {
             Stage::Off | Stage::Booting => {}
+            Stage::Idle if self.agent.dialog.is_some() => self.agent.queued.push_back(pieces),
             Stage::Idle => self.start_turn(vec![pieces]),
             Stage::Tool if self.agent.kind == AgentKind::Claude => self.say(&text, Came::Queued),
             Stage::Think | Stage::Tool | Stage::PreTool | Stage::PostTool
@@ -489,7 +509,7 @@ impl World {
     fn become_idle(&mut self, starts_waiter: bool) {
         self.enter_stage(Stage::Idle);
         if starts_waiter && self.agent.kind == AgentKind::Claude {
-            self.start_mailbox();
+            self.start_mailbox(None);
         }
         self.next_turn();
     }
@@ -567,6 +587,10 @@ impl World {
                 self.activity_changed();
                 self.go(1, AgentStep::Booted2);
             }
+            PersonNeed::Question if self.agent.stage == Stage::Idle => {
+                self.activity_changed();
+                self.next_turn();
+            }
             PersonNeed::Permission(_) | PersonNeed::Question if approve => {
                 self.activity_changed();
                 self.run_tool();
@@ -624,6 +648,25 @@ impl World {
         } else {
             self.become_idle(true);
         }
+    }
+
+    /// `/resume` of the conversation before this one.
+    pub(super) fn resume(&mut self) {
+        let Some(old) = self.agent.current.checked_sub(1) else {
+            return;
+        };
+        self.agent.flush();
+        self.agent.current = old;
+        self.agent.carried.clear();
+        self.agent.stop_row = 0;
+        self.check.resumed = true;
+        tr!(self, "agent: back to c{old}");
+        self.enter_stage(Stage::Clear);
+        self.activity_changed();
+        self.hook_and_wait(Signal::ContextStarted {
+            source: ContextSource::Resume,
+            transcript: None,
+        });
     }
 
     pub(super) fn clear(&mut self) {
@@ -687,6 +730,9 @@ impl World {
             },
         ] {
             self.foreign_hook(signal, Origin::Nested, other.clone());
+        }
+        if self.agent.kind == AgentKind::Claude {
+            self.start_mailbox(other);
         }
     }
 }

@@ -35,6 +35,10 @@ pub enum Item {
     },
     /// The agent's record reaches the disk.
     Flush,
+    /// The agent's status file is written.
+    StatusWritten,
+    /// Somebody looks into the spool although the daemon runs.
+    SpoolRead,
     HookArrives {
         hook: usize,
     },
@@ -105,6 +109,13 @@ pub enum Act {
     TerminalGone,
     Background,
     Restore,
+    /// `sm kill`.
+    Kill,
+    /// Back to the conversation before this one.
+    Resume,
+    /// Something asks at an idle prompt: a question, a picker.
+    Question,
+    Withdraw(usize),
     /// Prompts once more, so that what waits for a turn gets one.
     Nudge,
 }
@@ -208,7 +219,13 @@ impl World {
             let message = self.new_message(mode, raw);
             let at = self.rng.between(500, active);
             self.at(at, Item::Client { message });
+            if self.rng.chance(self.options.person.withdrawals) {
+                let later = at + self.rng.between(1, 4_000);
+                self.at(later, Item::Person(Act::Withdraw(message)));
+            }
         }
+        let reads = self.rng.between(1_000, 20_000);
+        self.at(reads, Item::SpoolRead);
         let first = self.rng.between(200, 3000);
         self.at(first, Item::Person(Act::Look));
         self.at(active, Item::FaultsStop);
@@ -254,6 +271,8 @@ impl World {
             }
             Item::Render { launch, text } => self.render(launch, text),
             Item::Flush => self.flush(),
+            Item::StatusWritten => self.status_written(),
+            Item::SpoolRead => self.read_spool(),
             Item::HookArrives { hook } => self.hook_arrives(hook),
             Item::HookGivesUp { hook } => self.hook_gives_up(hook),
             Item::WaiterConnects { waiter } => self.waiter_connects(waiter),
