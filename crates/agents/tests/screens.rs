@@ -210,3 +210,31 @@ fn codex_holds_our_text_or_somebody_elses() {
         );
     }
 }
+
+#[test]
+fn codex_before_it_has_drawn_its_footer() {
+    let dim = "\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex to do anything\u{1b}[0m";
+    for (row, cursor, ours, expected) in [
+        (dim, 2, None, Composer::Empty),
+        ("\u{1b}[1m›\u{1b}[0m half", 6, None, Composer::Draft),
+        ("\u{1b}[1m›\u{1b}[0m half", 6, Some("half"), Composer::Ours),
+    ] {
+        let lines = ["", "  >_ OpenAI Codex", "", row, "", ""].map(str::to_owned);
+        let seen = read_screen(AgentKind::Codex, &lines, cursor, 3, ours);
+        assert_eq!(seen, (expected, Activity::IdleOrWaiting), "{row:?}");
+    }
+}
+
+#[test]
+fn codex_shows_a_tab_as_one_blank() {
+    let lines = [
+        "\u{1b}[1m›\u{1b}[0m  lead",
+        "    two x",
+        "",
+        "  fake-gpt default",
+    ]
+    .map(str::to_owned);
+    let ours = Some("\tlead\n\t\ttwo\tx");
+    let seen = read_screen(AgentKind::Codex, &lines, 9, 1, ours).0;
+    assert_eq!(seen, Composer::Ours);
+}

@@ -80,7 +80,8 @@ pub fn read_screen(
     (composer, activity)
 }
 
-/// Where the composer ends: at the empty row above the footer. A draft may hold empty rows itself.
+/// Where the composer ends: at the empty row above the footer, or with the last row while there is
+/// no footer yet. A draft may hold empty rows itself.
 fn end(texts: &[String], first: usize) -> usize {
     let last = texts
         .iter()
@@ -89,7 +90,7 @@ fn end(texts: &[String], first: usize) -> usize {
     (first + 1..=last)
         .rev()
         .find(|i| texts[*i].is_empty())
-        .unwrap_or(texts.len())
+        .unwrap_or(last + 1)
 }
 
 /// A composer's first row: the sign neither dim (an earlier prompt) nor reverse (a choice).
@@ -129,7 +130,7 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
     }
     holds(
         &rows,
-        &ours.replace('\t', "    "),
+        &ours.replace('\t', " "), // as wide as it is drawn
         columns.saturating_sub(2),
     )
 }
