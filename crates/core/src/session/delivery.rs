@@ -12,6 +12,9 @@ use crate::words;
 /// A held message is looked at again after this, then twice that, up to the longest.
 const RECHECK: i64 = 1_000;
 const RECHECK_LONGEST: i64 = 10_000;
+/// An agent shows this late that it is idle, after its hook has said so; looked at this often.
+const LAG: i64 = 1_500;
+const LAG_LOOK: i64 = 30;
 
 impl Session {
     /// Called at the end of every step: begins what can begin, and says why the rest waits.
@@ -137,7 +140,13 @@ impl Session {
             .as_ref()
             .map(|screen| screen.composer.clone());
         if !evidence.proves_idle() {
-            self.held_for_now(Hold::UnknownScreen, now);
+            if now.since(self.rec.since) < LAG {
+                // the hook that said so was ahead of the other signs: nobody is told yet
+                self.drop_flight();
+                self.recheck_at = now.plus(LAG_LOOK);
+            } else {
+                self.held_for_now(Hold::UnknownScreen, now);
+            }
             return;
         }
         match composer {

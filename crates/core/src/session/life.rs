@@ -255,6 +255,11 @@ impl Session {
     }
 
     pub(super) fn terminal_gone(&mut self, now: Timestamp) {
+        let why = "its terminal is gone (the tmux server or the machine was stopped)";
+        self.lose(why, now);
+    }
+
+    fn lose(&mut self, why: &str, now: Timestamp) {
         if !self.rec.state.is_live() {
             return;
         }
@@ -268,14 +273,12 @@ impl Session {
         self.probe = None;
         self.flight_at = None;
         let name = self.rec.name.clone();
-        self.become_state(
-            State::Lost,
-            "its terminal is gone (the tmux server or the machine was stopped)",
-            now,
-        );
+        self.become_state(State::Lost, why, now);
         self.notify(
             NoticeKind::SessionLost,
-            format!("{name} is lost: its terminal is gone. Its messages wait; bring it back with: sm restore {name}"),
+            format!(
+                "{name} is lost: {why}. Its messages wait; bring it back with: sm restore {name}"
+            ),
         );
     }
 
@@ -304,7 +307,11 @@ impl Session {
             return;
         }
         if !terminal_alive {
-            self.terminal_gone(now);
+            let why = match (&self.rec.state, self.rec.process) {
+                (State::Starting, None) => "sm was restarted before the agent had started",
+                _ => "its terminal is gone (the tmux server or the machine was stopped)",
+            };
+            self.lose(why, now);
             return;
         }
         if self.rec.ending {

@@ -518,7 +518,9 @@ impl World {
         if !self.daemon.up {
             return true;
         }
-        if !self.fault(self.options.faults.crash) {
+        self.stats.crash_points += 1;
+        let chosen = self.options.crash_at == Some(self.stats.crash_points);
+        if !chosen && !self.fault(self.options.faults.crash) {
             return false;
         }
         tr!(self, "CRASH {place}");

@@ -4,16 +4,20 @@ use super::agent::{Author, TurnPlan};
 use super::daemon::Input;
 use super::trace::Failure;
 use super::world::{Act, Item, Sent, World, id};
+use sm_core::State;
 use sm_core::ids::MessageId;
 use sm_core::message::{MessageState, Mode, NewMessage, Sender};
 use sm_core::signal::PersonNeed;
-use sm_core::{Session, State};
 
 impl World {
     /// An agent that is started and idle.
     pub fn idle(mut self) -> Self {
-        self.input(0, Input::Launch { fresh: false });
-        self.run_until(20_000, |w| w.state() == &State::Idle);
+        for _ in 0..3 {
+            self.input(0, Input::Launch { fresh: false }); // asked again if the daemon died of it
+            if self.run_until(20_000, |w| w.state() == &State::Idle && w.daemon.up) {
+                break;
+            }
+        }
         self.run_for(300);
         self
     }
@@ -100,8 +104,22 @@ impl World {
         self.calm = true;
     }
 
-    pub fn session_mut(&mut self) -> &mut Session {
-        &mut self.daemon.session
+    /// Something reaches the daemon out of the blue.
+    pub fn feed(&mut self, event: sm_core::Event) {
+        self.take(Input::Event(event));
+    }
+
+    /// What the agent was given in its present conversation.
+    pub fn said(&self) -> &[String] {
+        self.agent.conversation().map_or(&[], |c| &c.said)
+    }
+
+    pub fn now(&self) -> sm_core::Timestamp {
+        sm_core::Timestamp(self.now)
+    }
+
+    pub fn is_up(&self) -> bool {
+        self.daemon.up
     }
 
     /// Everything settles and the accounts are right.

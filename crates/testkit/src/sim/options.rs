@@ -14,6 +14,8 @@ pub struct Options {
     /// Messages sent at random times while active.
     pub messages: u32,
     pub mutation: Mutation,
+    /// kill -9 at exactly this one of the points before and after journal writes and effects.
+    pub crash_at: Option<u64>,
     /// Collect a readable trace (slow).
     pub trace: bool,
 }
@@ -100,6 +102,7 @@ impl Options {
             active_ms: 0,
             messages: 0,
             mutation: Mutation::None,
+            crash_at: None,
             trace: false,
         }
     }
@@ -160,6 +163,7 @@ impl Options {
             active_ms: 8_000 + i64::try_from(rng.below(30_000)).unwrap_or(0),
             messages,
             mutation: Mutation::None,
+            crash_at: None,
             trace: false,
         }
     }

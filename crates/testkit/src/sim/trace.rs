@@ -11,6 +11,8 @@ pub struct Stats {
     /// Steps of the session's state machine.
     pub events: u64,
     pub crashes: u64,
+    /// Points at which the daemon could have been killed.
+    pub crash_points: u64,
     pub messages: u64,
     pub arrived: u64,
     pub failed: u64,
@@ -29,6 +31,7 @@ impl Stats {
         self.steps += other.steps;
         self.events += other.events;
         self.crashes += other.crashes;
+        self.crash_points += other.crash_points;
         self.messages += other.messages;
         self.arrived += other.arrived;
         self.failed += other.failed;

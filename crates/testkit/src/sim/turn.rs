@@ -150,6 +150,8 @@ impl World {
         agent.dialog = None;
         agent.shown = None;
         agent.stop_row = 0;
+        agent.output_heard = agent.outputs + 1; // reports of an older terminal end with it
+        agent.outputs += 1;
         agent.launch_prompt = plan.prompt.clone();
         agent.start_due = agent.kind == AgentKind::Codex;
         agent.stage = Stage::Booting;

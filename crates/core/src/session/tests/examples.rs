@@ -240,6 +240,39 @@ fn a_text_that_looks_like_a_command_is_not_pasted() {
 }
 
 #[test]
+fn a_text_the_composer_would_change_goes_through_the_mailbox() {
+    let mut b = Bench::idle();
+    b.session.profile.paste_fit = |text| PasteFit::Changed {
+        pastes: vec![text.trim_end().to_owned()],
+        arrives: text.trim_end().to_owned(),
+    };
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    b.send("m1", "ends with a line end\n");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    let mailed = |e: &Effect| matches!(e, Effect::Mail { text, .. } if text.ends_with("end\n"));
+    assert!(!pasted(&outcome) && outcome.effects.iter().any(mailed));
+}
+
+#[test]
+fn signs_that_lag_behind_the_hook_hold_a_message_for_a_moment_only() {
+    let mut b = Bench::working();
+    b.now = b.now.plus(5_000);
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    b.send("m1", "hello");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert!(!pasted(&outcome));
+    assert_eq!(b.state(), "idle");
+    assert_eq!(b.receipt("m1"), MessageState::Queued, "nobody is told yet");
+    b.wait(50);
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
 fn an_urgent_message_interrupts_once_and_is_pasted_when_idle() {
     let mut b = Bench::working();
     let mut m = message("m1", "stop that");

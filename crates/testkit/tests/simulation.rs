@@ -1,0 +1,245 @@
+//! Schedules of the simulation: many random ones, every crash point of the usual deliveries, and
+//! proofs that the checks notice a broken driver.
+//!
+//! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
+//! from `SM_SIM_SEED` on.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use sm_core::message::{Mode, NewMessage, Sender};
+use sm_core::{AgentKind, MessageId};
+use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, World};
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn play(from: u64, count: u64) -> sim::Stats {
+    match sim::run_many(from..from + count) {
+        Ok(stats) => stats,
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Several tests, so that they run side by side.
+macro_rules! schedules {
+    ($($name:ident: $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            const COUNT: u64 = 3_000;
+            let stats = play($part * COUNT, COUNT);
+            println!("{stats:?}");
+            assert!(stats.arrived > COUNT && stats.crashes > COUNT / 4, "{stats:?}");
+            assert!(stats.pastes > COUNT && stats.answers > COUNT && stats.mails > COUNT / 20);
+        })*
+    };
+}
+
+schedules! {
+    schedules_1: 0;
+    schedules_2: 1;
+    schedules_3: 2;
+    schedules_4: 3;
+    schedules_5: 4;
+    schedules_6: 5;
+    schedules_7: 6;
+    schedules_8: 7;
+}
+
+/// Plays the schedule of `SM_SIM_SEED` and tells its whole story if it breaks a rule.
+#[test]
+fn replay() {
+    let seed = number("SM_SIM_SEED").unwrap_or(1);
+    let mut options = Options::of_seed(seed);
+    options.trace = true;
+    match sim::run(seed, &options) {
+        Ok(stats) => assert!(stats.steps > 0),
+        Err(failure) => panic!("{failure:#}"),
+    }
+}
+
+#[test]
+#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
+fn soak() {
+    let from = number("SM_SIM_SEED").unwrap_or(1_000_000);
+    let count = number("SM_SIM_SCHEDULES").unwrap_or(200_000);
+    let stats = play(from, count);
+    println!("{count} schedules from seed {from}: {stats:?}");
+    assert!(stats.arrived > 0);
+}
+
+#[test]
+fn the_same_seed_is_the_same_schedule() {
+    for seed in 0..50 {
+        let options = Options::of_seed(seed);
+        assert_eq!(
+            sim::run(seed, &options).unwrap(),
+            sim::run(seed, &options).unwrap()
+        );
+    }
+}
+
+// ── the checks can fail
+
+/// A driver that is broken like this is noticed within so many schedules.
+fn noticed(mutation: Mutation, within: u64) -> String {
+    for seed in 0..within {
+        let mut options = Options::of_seed(seed);
+        options.mutation = mutation;
+        if let Err(failure) = sim::run(seed, &options) {
+            assert!(!failure.trace.is_empty(), "no story");
+            return failure.what;
+        }
+    }
+    panic!("{mutation:?} was not noticed in {within} schedules");
+}
+
+#[test]
+fn keys_without_their_guard_are_noticed() {
+    let what = noticed(Mutation::IgnoreGuard, 2_000);
+    assert!(
+        what.contains("dialog") || what.contains("draft") || what.contains("merged"),
+        "{what}"
+    );
+}
+
+#[test]
+fn effects_before_the_journal_are_noticed() {
+    noticed(Mutation::JournalAfterEffects, 1_000);
+}
+
+#[test]
+fn a_transcript_that_was_not_read_is_noticed() {
+    noticed(Mutation::TranscriptUnread, 1_000);
+}
+
+#[test]
+fn a_draft_taken_for_our_own_text_is_noticed() {
+    let what = noticed(Mutation::DraftIsOurs, 1_000);
+    assert!(what.contains("draft") || what.contains("merged"), "{what}");
+}
+
+#[test]
+fn a_sub_agent_taken_for_the_session_is_noticed() {
+    noticed(Mutation::SubAgentIsOwn, 1_000);
+}
+
+// ── every crash point of the usual deliveries
+
+fn tools(count: usize) -> TurnPlan {
+    TurnPlan {
+        batches: (0..count)
+            .map(|_| Batch {
+                tool_ms: 300,
+                ..Batch::default()
+            })
+            .collect(),
+        think_ms: 200,
+        api_error: false,
+    }
+}
+
+fn message(no: u32, mode: Mode) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(format!("m{no}")).unwrap(),
+        from: Sender::Person,
+        text: format!("message <{no}>"),
+        mode,
+        raw: false,
+        notify: true,
+        expires_at: None,
+    }
+}
+
+/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
+fn with_every_crash(agent: AgentKind, scene: impl Fn(World) -> World) {
+    let points = {
+        let world = scene(World::new(7, Options::calm(agent)));
+        let world = world
+            .settle()
+            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
+        world.stats().crash_points
+    };
+    assert!(points > 20, "{points} points are too few to mean anything");
+    for point in 1..=points {
+        let mut options = Options::calm(agent);
+        options.crash_at = Some(point);
+        options.trace = true;
+        let world = scene(World::new(7, options));
+        if let Err(failure) = world.settle() {
+            panic!("killed at point {point} of {points}: {failure}");
+        }
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_paste() {
+    for agent in [AgentKind::Claude, AgentKind::Codex, AgentKind::Generic] {
+        with_every_crash(agent, |world| {
+            let mut world = world.idle();
+            world.send_as(message(0, Mode::Sequential));
+            world.run_for(30);
+            world.send_as(message(1, Mode::Sequential));
+            world
+        });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_answers_inside_and_at_the_end_of_a_turn() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        with_every_crash(agent, |world| {
+            let mut world = world.working(tools(3));
+            world.send_as(message(0, Mode::Important));
+            world.send_as(message(1, Mode::Sequential));
+            world.run_for(700);
+            world.send_as(message(2, Mode::Important));
+            world
+        });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_mailbox_delivery() {
+    with_every_crash(AgentKind::Claude, |world| {
+        let mut world = world.idle();
+        world.act(Act::Type("half a thought".into()));
+        world.send_as(message(0, Mode::Sequential));
+        world.act_later(20_000, Act::Erase);
+        world
+    });
+}
+
+#[test]
+fn killed_at_every_point_of_an_interrupt() {
+    with_every_crash(AgentKind::Claude, |world| {
+        let mut world = world.working(tools(20));
+        world.send_as(message(0, Mode::Urgent));
+        world
+    });
+}
+
+#[test]
+fn killed_at_every_point_of_a_dialog() {
+    with_every_crash(AgentKind::Claude, |world| {
+        let mut plan = tools(2);
+        plan.batches[0].dialog = true;
+        let mut world = world.working(plan);
+        world.send_as(message(0, Mode::Important));
+        world.act_later(4_000, Act::Answer { approve: true });
+        world
+    });
+}
+
+#[test]
+fn killed_at_every_point_of_a_clear() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        with_every_crash(agent, |world| {
+            let mut world = world.working(tools(1));
+            world.send_as(message(0, Mode::Sequential));
+            world.act(Act::Clear);
+            world.act_later(2_500, Act::Clear);
+            world
+        });
+    }
+}
