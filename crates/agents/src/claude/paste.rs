@@ -23,33 +23,32 @@ pub fn fit(text: &str) -> PasteFit {
     if is_command(text) || text.starts_with('!') || text.starts_with('#') {
         return PasteFit::Command;
     }
-    let arrives = arrives(text);
-    let mut paste = arrives.clone();
-    // White space at the end is taken off; it keeps a backslash away from Enter, and closes the
-    // list of files that a last word with @ opens, of which Enter would take the first.
-    let word = arrives
-        .rsplit(char::is_whitespace)
-        .next()
-        .unwrap_or_default();
-    let shown = arrives.matches('\n').count() < 3 && arrives.chars().count() <= INLINE;
-    if shown && (arrives.ends_with('\\') || word.starts_with(['@', '/'])) {
-        paste.push(' ');
-    }
+    let whole = text
+        .replace("\r\n", "\n")
+        .replace('\r', "\n")
+        .replace('\t', "    ");
+    let shown = whole.matches('\n').count() < 3 && whole.chars().count() <= INLINE;
+    let (arrives, paste) = if shown {
+        let arrives = whole.trim_end().to_owned();
+        // White space at the end is taken off; it keeps a backslash away from Enter, and closes
+        // the list of files that a last word with @ opens, of which Enter would take the first.
+        let word = arrives.rsplit(char::is_whitespace).next();
+        let blank = arrives.ends_with('\\') || word.is_some_and(|w| w.starts_with(['@', '/']));
+        let paste = if blank {
+            format!("{arrives} ")
+        } else {
+            arrives.clone()
+        };
+        (arrives, paste)
+    } else {
+        (whole.clone(), whole)
+    };
     let pastes = vec![paste];
     if arrives == text {
         PasteFit::Exact { pastes }
     } else {
         PasteFit::Changed { pastes, arrives }
     }
-}
-
-/// The text as the model gets it when it is pasted.
-fn arrives(text: &str) -> String {
-    text.replace("\r\n", "\n")
-        .replace('\r', "\n")
-        .replace('\t', "    ")
-        .trim_end()
-        .to_owned()
 }
 
 #[cfg(test)]
@@ -76,6 +75,11 @@ mod tests {
             ("trail \n\n", changed("trail")),
             ("tab\there", changed("tab    here")),
             ("crlf\r\nx\ry", changed("crlf\nx\ny")),
+            ("shown\nwhole\n", changed("shown\nwhole")),
+            (
+                "a\nplaceholder\nkeeps \n",
+                exact("a\nplaceholder\nkeeps \n"),
+            ),
             ("/help", PasteFit::Command),
             ("/clearx y", PasteFit::Command),
             ("!ls", PasteFit::Command),
