@@ -8,6 +8,7 @@ pub mod fake;
 pub mod model;
 pub mod process;
 pub mod real;
+pub mod sim;
 pub mod tmux;
 mod wait;
 
