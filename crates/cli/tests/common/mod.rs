@@ -145,7 +145,14 @@ impl World {
     /// Starts a session in the project's folder; `args` go to `sm new` (after `--`: to the agent).
     #[track_caller]
     pub fn start(&self, name: &str, args: &[&str]) -> Value {
-        let mut all = vec!["new", self.agent.word(), "--name", name, "--detach", "--json"];
+        let mut all = vec![
+            "new",
+            self.agent.word(),
+            "--name",
+            name,
+            "--detach",
+            "--json",
+        ];
         all.extend(args);
         self.sm(&all).exits(0).json()
     }
@@ -196,6 +203,18 @@ impl World {
         let ran = self.sm_with(&all, text);
         assert_eq!(ran.code, Some(0), "{}\n{}", ran.err, self.about(session));
         self.message(session, ran.json()["id"].as_str().unwrap())
+    }
+
+    /// Hands a message with an id of its own to the daemon, and comes back as soon as it was
+    /// accepted.
+    #[track_caller]
+    pub fn post(&self, session: &str, id: &str, text: &str) {
+        let body = json!({"id": id, "text": text}).to_string();
+        let target = format!("/sessions/{session}/messages");
+        let request = Ask::post(&target).json(body.as_bytes());
+        let until = Instant::now() + DEADLINE;
+        let response = self.client.request(&request, until).unwrap();
+        assert!(response.is_success(), "{}", response.text());
     }
 
     /// What is known of a message.
@@ -314,7 +333,9 @@ impl World {
     /// Waits until the screen shows this text.
     #[track_caller]
     pub fn wait_screen(&self, session: &str, text: &str) {
-        let shows = wait_until(DEADLINE, || self.screen(session).contains(text).then_some(()));
+        let shows = wait_until(DEADLINE, || {
+            self.screen(session).contains(text).then_some(())
+        });
         assert!(
             shows.is_some(),
             "never saw {text:?}\n{}",

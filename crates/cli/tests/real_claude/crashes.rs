@@ -1,0 +1,194 @@
+//! The daemon is killed, or stands still, while messages are under way.
+
+use crate::common::{World, occurrences};
+use crate::people::{composer, dialog, tool_ran, wait_composer};
+use crate::{FREE, claude, closing, once};
+use rustix::process::Signal;
+use sm_testkit::wait_until;
+
+/// Any command starts it again.
+fn restart(world: &World) {
+    world.sm(&["ls"]).exits(0);
+    assert!(world.daemon().is_some());
+}
+
+#[test]
+fn a_message_to_an_idle_agent_survives_a_crash_at_any_moment() {
+    let Some(world) = claude("a_message_to_an_idle_agent_survives_a_crash_at_any_moment") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let mut texts = Vec::new();
+    for (n, moment) in ["accepted", "written", "submitted", "requested"]
+        .into_iter()
+        .enumerate()
+    {
+        let text = format!("killed when it was {moment}.");
+        let id = format!("crash-{n}");
+        world.post("api", &id, &text);
+        match moment {
+            "accepted" => {}
+            "requested" => drop(world.request_with(&text)),
+            state => drop(world.wait_message("api", &id, state)),
+        }
+        world.kill_daemon();
+        restart(&world);
+        world.wait_message("api", &id, "submitted");
+        world.wait_state("api", "idle");
+        texts.push((id, text));
+    }
+    let last = closing(&world, "api");
+    for (id, text) in &texts {
+        world.wait_message("api", id, "consumed");
+        assert_eq!(
+            occurrences(&last, text),
+            1,
+            "{text}\n{}",
+            world.about("api")
+        );
+    }
+}
+
+#[test]
+fn a_long_message_survives_a_crash_while_it_is_typed() {
+    let Some(world) = claude("a_long_message_survives_a_crash_while_it_is_typed") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let text: String = (0..800).map(|n| format!("{n} a long message\n")).collect();
+    world.post("api", "long", &text);
+    world.wait_message("api", "long", "written");
+    world.kill_daemon();
+    restart(&world);
+    world.request_with(&text);
+    once(&world, "api", "long", &text);
+}
+
+#[test]
+fn an_important_message_survives_a_crash_while_a_tool_runs() {
+    let Some(world) = claude("an_important_message_survives_a_crash_while_a_tool_runs") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let gate = world.gate("gate");
+    world.send_wait("api", "RUN: cat gate", &[]);
+    gate.wait_for_reader();
+    let text = "important, and then a crash";
+    let id = world.send("api", text, &["--mode", "important"]);
+    world.kill_daemon();
+    restart(&world);
+    gate.open();
+    world.request_with(text);
+    assert_eq!(
+        world.wait_message("api", &id, "submitted")["way"],
+        "hook_answer"
+    );
+    once(&world, "api", &id, text);
+}
+
+#[test]
+fn a_turn_that_ended_without_a_daemon_is_known_afterwards() {
+    let Some(world) = claude("a_turn_that_ended_without_a_daemon_is_known_afterwards") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let gate = world.gate("gate");
+    world.send_wait("api", "RUN: cat gate", &[]);
+    gate.wait_for_reader();
+    let text = "after a turn that nobody watched";
+    let id = world.send("api", text, &["--mode", "important"]);
+    let other = "and a sequential one";
+    let second = world.send("api", other, &[]);
+    world.kill_daemon();
+    gate.open();
+    // a hook starts the daemon again: no command of a person is needed
+    world.request_with(text);
+    world.request_with(other);
+    once(&world, "api", &id, text);
+    once(&world, "api", &second, other);
+}
+
+#[test]
+fn a_dialog_is_left_alone_after_a_crash() {
+    let Some(world) = claude("a_dialog_is_left_alone_after_a_crash") else {
+        return;
+    };
+    dialog(&world);
+    let text = "1 yes, but not to the dialog";
+    let id = world.send("api", text, &["--mode", "urgent"]);
+    world.kill_daemon();
+    restart(&world);
+    assert!(world.wait_held("api", &id).contains("person"));
+    assert_eq!(world.show("api")["state"], "waiting");
+    assert!(world.screen("api").contains("Do you want to proceed?"));
+    assert!(!tool_ran(&world));
+    world.key("api", "Enter");
+    world.request_with(text);
+    assert!(tool_ran(&world));
+    once(&world, "api", &id, text);
+}
+
+#[test]
+fn a_draft_is_left_alone_after_a_crash() {
+    let Some(world) = claude("a_draft_is_left_alone_after_a_crash") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let draft = "❯\u{a0}typed before the crash";
+    world.type_text("api", "typed before the crash");
+    wait_composer(&world, "api", draft);
+    let mut texts = Vec::new();
+    for moment in ["accepted", "written"] {
+        let text = format!("beside a draft, killed when {moment}.");
+        let id = format!("draft-{moment}");
+        world.post("api", &id, &text);
+        if moment == "written" {
+            world.wait_message("api", &id, "written");
+        }
+        world.kill_daemon();
+        restart(&world);
+        world.wait_message("api", &id, "submitted");
+        world.wait_state("api", "idle");
+        assert_eq!(composer(&world, "api"), draft);
+        texts.push((id, text));
+    }
+    world.key("api", "Enter");
+    let request = world.request_with("typed before the crash");
+    for (_, text) in &texts {
+        assert_eq!(occurrences(&request, text), 1, "{text}");
+    }
+    for (id, text) in &texts {
+        once(&world, "api", id, text);
+    }
+}
+
+#[test]
+fn a_daemon_that_stands_still_stalls_nobody() {
+    let Some(world) = claude("a_daemon_that_stands_still_stalls_nobody") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.signal_daemon(Signal::STOP);
+    // more output than any buffer on the way holds
+    world.type_text("api", "RUN: seq -f 'line-%.0f' 20000; echo the-last-line");
+    wait_composer(
+        &world,
+        "api",
+        "❯\u{a0}RUN: seq -f 'line-%.0f' 20000; echo the-last-line",
+    );
+    world.key("api", "Enter");
+    world.request_with("the-last-line");
+    world.wait_screen("api", "RUN done");
+    world.type_text("api", "still typing");
+    wait_composer(&world, "api", "❯\u{a0}still typing");
+    world.key("api", "C-u");
+    world.signal_daemon(Signal::CONT);
+    let known = wait_until(crate::common::DEADLINE, || {
+        let shown = world.show("api");
+        (shown["turn"] == 1 && shown["state"] == "idle").then_some(())
+    });
+    assert!(known.is_some(), "{}", world.about("api"));
+    let text = "it goes on";
+    let id = world.send("api", text, &[]);
+    once(&world, "api", &id, text);
+}

@@ -1,0 +1,192 @@
+//! Messages to an idle and to a working agent.
+
+use crate::common::{World, occurrences, shorten};
+use crate::{FREE, claude, closing, once};
+use sm_testkit::model::{is_main, is_subagent, texts_of};
+
+#[test]
+fn texts_arrive_byte_for_byte_and_proven() {
+    let Some(world) = claude("texts_arrive_byte_for_byte_and_proven") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let lines: String = (0..200).map(|n| format!("row {n} of many\n")).collect();
+    let big: String = (0..1100)
+        .map(|n| format!("{n:04} sixty kilobytes, all of which have to arrive: é ü 👍\n"))
+        .collect();
+    assert!(big.len() > 60_000);
+    let texts = [
+        ("one line", "paste"),
+        (lines.trim_end(), "paste"),
+        (big.as_str(), "paste"),
+        ("three\nshort\nlines\n", "paste"),
+        ("/help is a text here", "mailbox"),
+        ("!ls is a text here", "mailbox"),
+        ("# is a text here", "mailbox"),
+        ("a\ttab, an emoji 👩‍👩‍👧 and é", "mailbox"),
+        ("a line end\n", "mailbox"),
+        ("  blanks before, a backslash after \\", "paste"),
+    ];
+    for (text, way) in texts {
+        let message = world.send_wait("api", text, &[]);
+        assert_eq!(message["proof"], "hook", "{message}");
+        assert_eq!(message["way"], way, "{}", shorten(text));
+        let request = world.request_with(text);
+        if way == "paste" {
+            assert!(
+                texts_of(&request).iter().any(|block| block == text),
+                "{:?} is not a prompt of its own",
+                shorten(text)
+            );
+        } else {
+            // between the words that the mailbox puts around it
+            let whole = format!(" {text}\n</system-reminder>");
+            assert_eq!(occurrences(&request, &whole), 1, "{}", shorten(text));
+        }
+        world.wait_state("api", "idle");
+    }
+    let last = closing(&world, "api");
+    for (text, _) in texts {
+        assert_eq!(occurrences(&last, text), 1, "{}", shorten(text));
+    }
+}
+
+/// A turn with a tool that runs until the gate opens.
+fn tool_turn(world: &World, command: &str) -> crate::common::Gate {
+    let gate = world.gate("gate");
+    world.send_wait("api", &format!("RUN: {command}"), &[]);
+    gate.wait_for_reader();
+    gate
+}
+
+fn important_joins_the_turn(test: &str, command: &str) {
+    let Some(world) = claude(test) else { return };
+    world.start_idle("api", &FREE);
+    let gate = tool_turn(&world, command);
+    let turn = world.show("api")["turn"].clone();
+    let text = "the important words";
+    let id = world.send("api", text, &["--mode", "important"]);
+    assert!(world.wait_held("api", &id).contains("working"));
+    gate.open();
+    let request = world.request_with(text);
+    assert_eq!(occurrences(&request, "open"), 1, "with the tool's result");
+    let message = world.wait_message("api", &id, "submitted");
+    assert_eq!(message["way"], "hook_answer");
+    assert_eq!(message["proof"], "transcript");
+    assert_eq!(world.show("api")["turn"], turn, "in the same turn");
+    once(&world, "api", &id, text);
+}
+
+#[test]
+fn an_important_message_joins_the_turn_of_a_tool_that_succeeds() {
+    important_joins_the_turn(
+        "an_important_message_joins_the_turn_of_a_tool_that_succeeds",
+        "cat gate",
+    );
+}
+
+#[test]
+fn an_important_message_joins_the_turn_of_a_tool_that_fails() {
+    important_joins_the_turn(
+        "an_important_message_joins_the_turn_of_a_tool_that_fails",
+        "cat gate; exit 3",
+    );
+}
+
+#[test]
+fn a_message_reaches_the_main_conversation_while_a_sub_agent_works() {
+    let Some(world) = claude("a_message_reaches_the_main_conversation_while_a_sub_agent_works")
+    else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let gate = world.gate("gate");
+    let prompt = r#"TOOL: Agent {"description":"look","prompt":"RUNMANY: 2 cat gate","subagent_type":"general-purpose"}"#;
+    world.send_wait("api", prompt, &[]);
+    gate.wait_for_reader();
+    let text = "for the main conversation only";
+    let id = world.send("api", text, &["--mode", "important"]);
+    gate.open();
+    gate.open(); // the sub-agent's own hook between its tools has not taken it
+    world.request_with(text);
+    assert_eq!(
+        world.wait_message("api", &id, "submitted")["way"],
+        "hook_answer"
+    );
+    once(&world, "api", &id, text);
+    let requests = world.model.requests();
+    assert!(requests.iter().any(is_subagent), "there was a sub-agent");
+    for request in requests.iter().filter(|r| is_subagent(r)) {
+        assert_eq!(occurrences(request, text), 0, "the sub-agent got it");
+    }
+}
+
+#[test]
+fn ten_messages_arrive_after_a_long_turn_in_order() {
+    let Some(world) = claude("ten_messages_arrive_after_a_long_turn_in_order") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "HOLD: long\nSAY: finished", &[]);
+    world.hold("long");
+    let texts: Vec<String> = (0..10).map(|n| format!("queued words {n}.")).collect();
+    let ids: Vec<String> = texts.iter().map(|t| world.send("api", t, &[])).collect();
+    world.model.release("long");
+    for id in &ids {
+        world.wait_message("api", id, "submitted");
+    }
+    let last = closing(&world, "api");
+    let all = texts_of(&last).join("\n");
+    let mut after = 0;
+    for (text, id) in texts.iter().zip(&ids) {
+        assert_eq!(occurrences(&last, text), 1, "{text}");
+        let at = all.find(text.as_str()).unwrap();
+        assert!(at >= after, "{text} came before its turn");
+        after = at;
+        world.wait_message("api", id, "consumed");
+    }
+}
+
+#[test]
+fn a_sequential_message_waits_for_the_end_of_the_turn() {
+    let Some(world) = claude("a_sequential_message_waits_for_the_end_of_the_turn") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    let gate = tool_turn(&world, "cat gate");
+    let text = "when the turn is over";
+    let id = world.send("api", text, &[]);
+    gate.open();
+    let request = world.request_with(text);
+    let done = |r: &sm_testkit::model::Request| {
+        is_main(r) && occurrences(r, "open") == 1 && occurrences(r, text) == 0
+    };
+    assert!(
+        world.model.requests().iter().any(done),
+        "the turn went on without it first"
+    );
+    assert_eq!(occurrences(&request, "RUN done"), 1, "after the turn's end");
+    once(&world, "api", &id, text);
+}
+
+#[test]
+fn an_urgent_message_interrupts() {
+    let Some(world) = claude("an_urgent_message_interrupts") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "HOLD: ever\nSAY: only half", &[]);
+    world.hold("ever");
+    let held = world.request_with("HOLD: ever");
+    world.wait_screen("api", "●");
+    let text = "stop that at once";
+    let id = world.send("api", text, &["--mode", "urgent"]);
+    world.request_with(text);
+    assert!(
+        world
+            .model
+            .wait_for_abandoned(held.seq, crate::common::DEADLINE),
+        "the turn was interrupted"
+    );
+    once(&world, "api", &id, text);
+}
