@@ -36,10 +36,14 @@ impl Session {
         if call.at < self.context_known() || (past && call.at == self.context_known()) {
             return Voice::Late;
         }
-        if self.rec.conversation.is_none() && !past {
-            return Voice::New; // the first one heard of
-        }
+        let first = self.rec.conversation.is_none() && !past;
         match call.origin {
+            Origin::Own if first => Voice::New, // the first one heard of
+            // inside a turn it may be an agent of the agent, whose own first words were lost
+            Origin::Unknown if first && !self.rec.turn_open => match call.signal {
+                Signal::ContextStarted { .. } | Signal::PromptAccepted { .. } => Voice::New,
+                _ => Voice::Stranger,
+            },
             Origin::Own => match call.signal {
                 Signal::ContextStarted { .. } | Signal::PromptAccepted { .. } => Voice::New,
                 _ => Voice::Stranger,

@@ -93,8 +93,9 @@ impl Session {
             .first()
             .is_some_and(|id| self.may_interrupt(id));
         let screen = evidence.screen.as_ref();
-        let safe =
-            screen.is_some_and(|s| s.activity == Activity::Busy && s.composer != Composer::Hidden);
+        // while an answer streams, some agents say only in their title that they work
+        let safe = evidence.idle() == Some(Activity::Busy)
+            && screen.is_some_and(|s| s.composer != Composer::Hidden);
         if !urgent {
             self.drop_flight(); // it waits for a hook or the end of the turn
             return;

@@ -18,6 +18,8 @@ const PROOF_PATIENCE: i64 = 1_500;
 const PASTE_PATIENCE: i64 = 8_000;
 /// Nothing in the conversation this long after the agent had it and went idle: it was not taken.
 const SETTLE: i64 = 1_500;
+/// A look at the composer that took longer than this is too old for Enter.
+const ENTER_FRESH: i64 = 500;
 /// Where the agent's record cannot be read, a proof by hook is waited for this long.
 const UNREAD_PATIENCE: i64 = 30_000;
 /// An interrupted agent may take this long to become idle.
@@ -227,7 +229,14 @@ impl Session {
                 self.look_at_flight(now);
             }
             (Phase::Interrupting, KeyOutcome::Pressed) => self.flight_at = Some(now.plus(100)),
-            (Phase::Interrupting, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
+            (Phase::Interrupting, KeyOutcome::ScreenMoved) => {
+                for id in flight.messages.clone() {
+                    self.unmark_interrupted(&id); // nothing was pressed
+                }
+                self.phase(Phase::Checking, now);
+                self.look_at_flight(now);
+            }
+            (Phase::Interrupting, KeyOutcome::Failed) => {
                 self.phase(Phase::Checking, now);
                 self.look_at_flight(now);
             }
@@ -366,7 +375,12 @@ impl Session {
 
     // ── evidence
 
-    pub(super) fn flight_probed(&mut self, evidence: &Evidence, now: Timestamp) {
+    pub(super) fn flight_probed(
+        &mut self,
+        evidence: &Evidence,
+        asked_at: Timestamp,
+        now: Timestamp,
+    ) {
         let Some(flight) = self.rec.flight.clone() else {
             return;
         };
@@ -378,7 +392,7 @@ impl Session {
             Phase::Checking => self.checked(&flight, evidence, now),
             Phase::Interrupting => self.interrupt_probed(&flight, now),
             Phase::Writing | Phase::Verifying | Phase::Entering => {
-                self.composer_probed(&flight, evidence, now);
+                self.composer_probed(&flight, evidence, asked_at, now);
             }
             Phase::Answered => self.answer_probed(&flight, evidence, now),
         }
@@ -396,7 +410,13 @@ impl Session {
     }
 
     /// Our text was (perhaps) pasted: where is it?
-    fn composer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+    fn composer_probed(
+        &mut self,
+        flight: &Flight,
+        evidence: &Evidence,
+        asked_at: Timestamp,
+        now: Timestamp,
+    ) {
         let waited = now.since(flight.phase_since);
         let missing = self.missing.take() == Some(flight.no);
         let Some(screen) = &evidence.screen else {
@@ -426,6 +446,8 @@ impl Session {
                 self.hold_flight(Hold::NotTaken, now);
                 self.flight_at = Some(now.plus(1000));
             }
+            // the guard tells cursors and titles, not texts: it has to be of just now
+            Composer::Ours if now.since(asked_at) > ENTER_FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
                 self.flight_at = Some(now.plus(200)); // the proof is on its way, or the turn's end is

@@ -311,8 +311,14 @@ impl Session {
         self.changes.messages.push(MessageChange::New(message));
     }
     pub(crate) fn mark_interrupted(&mut self, id: &MessageId) {
+        self.set_interrupted(id, true);
+    }
+    pub(crate) fn unmark_interrupted(&mut self, id: &MessageId) {
+        self.set_interrupted(id, false);
+    }
+    fn set_interrupted(&mut self, id: &MessageId, interrupted: bool) {
         if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {
-            message.meta.interrupted = true;
+            message.meta.interrupted = interrupted;
             self.journal();
             self.changes
                 .messages

@@ -3,7 +3,7 @@
 
 use super::{Session, State};
 use crate::ids::Timestamp;
-use crate::message::Proof;
+use crate::message::{Proof, Way};
 use crate::signal::{Activity, Composer, Evidence, Fact, StatusReading};
 
 /// A source that does not say when it was written is believed against a state of this age.
@@ -110,13 +110,20 @@ impl Session {
             || as_of.since(self.rec.since) >= SETTLED
             || self.rec.state == State::Starting;
         if !believable {
+            if self.contradicts(activity) {
+                // asked again once it can be told from a sign that lags behind
+                let settled = self.rec.since.plus(SETTLED).max(now.plus(1));
+                self.check_at = Some(self.check_at.map_or(settled, |at| at.min(settled)));
+            }
             return;
         }
         match activity {
             Activity::Busy => match self.rec.state {
-                State::Idle | State::Starting | State::Waiting(_) => {
+                State::Idle | State::Waiting(_) => self.working("its own status says so", now),
+                State::Starting if self.prompted_at_launch() => {
                     self.working("its own status says so", now);
                 }
+                State::Starting => self.sign_of_life(now), // busy with its own start
                 State::Working => self.sign_of_life(now),
                 State::Compacting | State::HandingOff | State::Exited | State::Lost => {}
             },
@@ -169,7 +176,7 @@ impl Session {
         if evidence.proves_idle() || !self.profile.reads_screen {
             self.settle_accounts(asked.asked_at, now);
         }
-        self.flight_probed(evidence, now);
+        self.flight_probed(evidence, asked.asked_at, now);
     }
 
     /// Evidence of several sources, best first, true at some time after `asked_at`.
@@ -193,6 +200,20 @@ impl Session {
             Some(activity) => self.activity(&activity, None, asked_at, now),
             None => self.arm_check(now),
         }
+    }
+
+    fn contradicts(&self, activity: &Activity) -> bool {
+        match activity {
+            Activity::Busy => self.rec.state != State::Working,
+            Activity::Idle => self.rec.state != State::Idle,
+            Activity::Waiting(_) => !matches!(self.rec.state, State::Waiting(_)),
+            Activity::IdleOrWaiting | Activity::Unknown => false,
+        }
+    }
+
+    fn prompted_at_launch(&self) -> bool {
+        let flight = self.rec.flight.as_ref();
+        flight.is_some_and(|flight| flight.way == Way::LaunchArgument)
     }
 
     fn sign_of_life(&mut self, now: Timestamp) {

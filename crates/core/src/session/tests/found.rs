@@ -295,6 +295,48 @@ fn who_repeats_what_was_just_typed_is_the_sessions_own_agent() {
 }
 
 #[test]
+fn a_nested_agent_does_not_become_the_first_conversation() {
+    let mut b = Bench::new();
+    b.session.rec.conversation = None;
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.evidence_after(1_000, without_status(Composer::Empty, Activity::Busy));
+    assert_eq!(b.state(), "working"); // all of its own hooks were lost
+    let mut call = b.call(
+        "nested",
+        Signal::Stopping {
+            again: false,
+            background_tasks: 0,
+        },
+    );
+    call.origin = Origin::Unknown;
+    b.on(Event::Hook(call));
+    assert_eq!(
+        (b.state(), &b.session.record().conversation),
+        ("working", &None)
+    );
+}
+
+#[test]
+fn enter_is_not_pressed_on_what_was_seen_long_ago() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    b.now = b.now.plus(2_000);
+    let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
+    assert!(keys(&outcome).is_empty());
+    let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
+    assert_eq!(keys(&outcome), [Key::Enter]);
+}
+
+#[test]
 fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_unheard() {
     let mut b = Bench::idle();
     b.session.profile.reports_start = false;

@@ -2,6 +2,7 @@
 
 mod examples;
 mod found;
+mod unheard;
 
 use super::*;
 use crate::effect::{Answer, Key};
@@ -140,6 +141,10 @@ impl Bench {
             .expect("a probe is under way")
             .no;
         self.on(Event::Probed { probe, evidence })
+    }
+    fn evidence_after(&mut self, ms: i64, evidence: Evidence) -> Outcome {
+        self.wait(ms);
+        self.evidence(evidence)
     }
     fn wait(&mut self, ms: i64) -> Outcome {
         self.now = self.now.plus(ms);

@@ -1,0 +1,96 @@
+//! Agents that say little: no status file, a busy title, signs that come before the state settled.
+
+use super::*;
+
+/// Codex while an answer streams: only the title tells that it works.
+fn streaming() -> Evidence {
+    Evidence {
+        status: None,
+        title: Activity::Busy,
+        ..screen(Composer::Empty, Activity::IdleOrWaiting)
+    }
+}
+
+/// Codex at its prompt.
+fn resting() -> Evidence {
+    Evidence {
+        status: None,
+        title: Activity::IdleOrWaiting,
+        ..screen(Composer::Empty, Activity::IdleOrWaiting)
+    }
+}
+
+fn urgent(b: &mut Bench) -> Outcome {
+    let mut m = message("m1", "stop that");
+    m.mode = Mode::Urgent;
+    b.on(Event::Send(m))
+}
+
+#[test]
+fn an_urgent_message_interrupts_an_agent_of_which_only_the_title_says_that_it_works() {
+    let mut b = Bench::working();
+    urgent(&mut b);
+    assert_eq!(keys(&b.evidence(streaming())), [Key::Escape]);
+}
+
+#[test]
+fn an_escape_that_was_not_pressed_is_pressed_later() {
+    let mut b = Bench::working();
+    urgent(&mut b);
+    for flight in [1, 1] {
+        assert_eq!(keys(&b.evidence(streaming())), [Key::Escape]);
+        // a spinner in the title moved meanwhile
+        b.on(Event::Pressed {
+            flight,
+            outcome: KeyOutcome::ScreenMoved,
+        });
+    }
+    assert_eq!(keys(&b.evidence(streaming())), [Key::Escape]);
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    b.wait(200);
+    assert!(keys(&b.evidence(streaming())).is_empty(), "once is enough");
+}
+
+#[test]
+fn a_sign_that_came_too_early_to_be_believed_is_asked_for_again() {
+    let mut b = Bench::working();
+    b.wait(100);
+    b.on(Event::Title(Activity::IdleOrWaiting));
+    b.evidence(resting());
+    assert_eq!(b.state(), "working", "it may lag behind the hook");
+    let due = b.session.next_deadline().unwrap();
+    assert!(due <= b.now.plus(2_000), "{} ms", due.since(b.now));
+    b.wait(2_000);
+    b.evidence(resting());
+    assert_eq!(b.state(), "idle");
+}
+
+#[test]
+fn an_agent_that_is_busy_with_its_own_start_has_no_turn() {
+    let mut b = Bench::new();
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.wait(800);
+    b.evidence(streaming());
+    assert_eq!(b.state(), "starting");
+    b.on(Event::Title(Activity::IdleOrWaiting));
+    b.evidence(resting());
+    assert_eq!(b.state(), "idle");
+    assert_eq!(b.session.record().turn, TurnId(0));
+}
+
+#[test]
+fn an_agent_that_was_given_a_prompt_at_its_start_works() {
+    let mut b = Bench::new();
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.wait(800);
+    b.evidence(streaming());
+    assert_eq!(b.state(), "working");
+}
