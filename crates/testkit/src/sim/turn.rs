@@ -313,6 +313,7 @@ impl World {
 
     fn command(&mut self, text: &str) {
         tr!(self, "command {text:?}");
+        self.agent.history += 1; // it is echoed
         if self.enter_by_sm {
             self.check_command(text);
         }
