@@ -6,7 +6,9 @@ use super::world::{Item, World, tr};
 use sm_core::ids::{Process, SessionId, Timestamp};
 use sm_core::message::{Message, NewMessage};
 use sm_core::signal::{Evidence, Origin};
-use sm_core::{Answer, Effect, Event, MessageChange, Outcome, Persist, Record, Session};
+use sm_core::{
+    Answer, Effect, Event, MessageChange, NoticeKind, Outcome, Persist, Record, Session,
+};
 use std::collections::{BTreeMap, VecDeque};
 
 /// What reaches the daemon.
@@ -271,7 +273,6 @@ impl World {
             return false;
         }
         self.stats.events += 1;
-        let word = event.word();
         tr!(self, "→ {}", describe(&event));
         let outcome = self.daemon.session.step(event, Timestamp(self.now));
         if self.options.trace {
@@ -296,6 +297,10 @@ impl World {
         }
         let incarnation = self.daemon.incarnation;
         for effect in outcome.effects {
+            if let Effect::Notify(notice) = &effect {
+                let calls = u64::from(notice.kind == NoticeKind::PersonNeeded);
+                self.stats.calls_for_a_person += calls;
+            }
             if matches!(effect, Effect::Record(_) | Effect::Notify(_)) {
                 continue;
             }
@@ -312,7 +317,6 @@ impl World {
             );
         }
         self.arm_tick();
-        let _ = word;
         true
     }
 

@@ -23,6 +23,8 @@ pub struct Stats {
     pub escapes: u64,
     pub probes: u64,
     pub told: u64,
+    /// Times the owner was told that somebody is needed.
+    pub calls_for_a_person: u64,
     pub virtual_ms: i64,
 }
 
@@ -42,6 +44,7 @@ impl Stats {
         self.escapes += other.escapes;
         self.probes += other.probes;
         self.told += other.told;
+        self.calls_for_a_person += other.calls_for_a_person;
         self.virtual_ms += other.virtual_ms;
     }
 }
