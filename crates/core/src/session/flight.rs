@@ -18,6 +18,8 @@ const PROOF_PATIENCE: i64 = 1_500;
 const PASTE_PATIENCE: i64 = 8_000;
 /// Nothing in the conversation this long after the agent had it and went idle: it was not taken.
 const SETTLE: i64 = 1_500;
+/// The longest time between two looks at a text that waits for somebody else.
+const LOOK_LONGEST: i64 = 5_000;
 /// A look at the composer that took longer than this is too old for Enter.
 const ENTER_FRESH: i64 = 500;
 /// Where the agent's record cannot be read, a proof by hook is waited for this long.
@@ -440,7 +442,7 @@ impl Session {
         match screen.composer {
             Composer::Ours if dialog || busy => {
                 // a turn began under our hands: our text waits in the composer for its end
-                self.flight_at = Some(now.plus(500));
+                self.look_later(waited, 500, now);
             }
             Composer::Ours if flight.tries >= ENTERS && waited < PASTE_PATIENCE => {
                 self.hold_flight(Hold::NotTaken, now);
@@ -450,20 +452,26 @@ impl Session {
             Composer::Ours if now.since(asked_at) > ENTER_FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
-                self.flight_at = Some(now.plus(200)); // the proof is on its way, or the turn's end is
+                self.look_later(waited, 200, now); // the proof is on its way, or the turn's end is
             }
             Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
             Composer::Draft | Composer::Stashed | Composer::Shell => {
                 // somebody types into it: what they do with it is theirs; if it is gone, we go on
                 if waited >= PROOF_PATIENCE {
                     self.hold_flight(Hold::Draft, now);
-                    self.flight_at = Some(now.plus(1000));
+                    self.look_later(waited, 1_000, now);
                 } else {
                     self.flight_at = Some(now.plus(30));
                 }
             }
-            Composer::Hidden => self.flight_at = Some(now.plus(300)),
+            Composer::Hidden => self.look_later(waited, 300, now),
         }
+    }
+
+    /// The longer it waits for somebody else, the rarer it is looked at; a change of the state is
+    /// looked at at once.
+    fn look_later(&mut self, waited: i64, soonest: i64, now: Timestamp) {
+        self.flight_at = Some(now.plus((waited / 4).clamp(soonest, LOOK_LONGEST)));
     }
 
     /// Neither in the composer nor in the conversation.

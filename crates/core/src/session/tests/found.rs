@@ -581,6 +581,30 @@ fn who_asked_is_told_when_the_terminal_goes_away() {
 }
 
 #[test]
+fn a_text_behind_a_dialog_is_looked_at_rarely_and_at_once_when_things_move() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
+    b.hook(Signal::PersonNeeded(PersonNeed::Permission("Bash".into())));
+    let mut looks = 0;
+    for _ in 0..600 {
+        b.wait(990);
+        if b.session.probe.is_some() {
+            looks += 1;
+            b.evidence(screen(Composer::Hidden, waiting.clone()));
+        }
+    }
+    assert!(looks < 250, "{looks} looks in ten minutes");
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    let deadline = b.session.next_deadline().expect("somebody looks");
+    assert!(deadline.since(b.now) < 100, "{deadline:?}");
+}
+
+#[test]
 fn one_look_is_not_enough_to_call_a_text_lost() {
     // the record is read before the screen: between the two the text may go from one to the other
     let mut b = Bench::idle();
