@@ -1,5 +1,5 @@
 //! `docs/cli.md` is what the program says of itself: this test compares the two.
-//! `UPDATE=1` writes it anew.
+//! `UPDATE_DOCS=1` writes it anew.
 
 use clap::CommandFactory;
 
@@ -7,7 +7,7 @@ use crate::commands::Cli;
 
 fn page() -> String {
     let mut page = String::from(
-        "# The commands of sm\n\nWritten from the program's own help; `UPDATE=1 cargo test -p sm-cli docs` writes it anew.\n",
+        "# The commands of sm\n\nWritten from the program's own help; `UPDATE_DOCS=1 cargo test -p sm-cli docs` writes it anew.\n",
     );
     let mut cli = Cli::command().term_width(100);
     cli.build();
@@ -39,12 +39,12 @@ fn section(command: &mut clap::Command, path: &str, page: &mut String) {
 fn the_documented_commands_are_the_commands() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/cli.md");
     let page = page();
-    if std::env::var_os("UPDATE").is_some() {
+    if std::env::var_os("UPDATE_DOCS").is_some() {
         std::fs::write(file, &page).unwrap();
     }
     let written = std::fs::read_to_string(file).unwrap_or_default();
     assert!(
         written == page,
-        "docs/cli.md is not what `sm --help` says: run `UPDATE=1 cargo test -p sm-cli docs`"
+        "docs/cli.md is not what `sm --help` says: run `UPDATE_DOCS=1 cargo test -p sm-cli docs`"
     );
 }

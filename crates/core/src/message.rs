@@ -88,7 +88,7 @@ impl Hold {
                 "the agent is still starting; it goes in as soon as the agent is ready"
             }
             Self::Working => {
-                "the agent is working; it goes in when the turn ends (use --mode important or urgent to be sooner)"
+                "the agent is working; it goes in when the turn ends"
             }
             Self::NextHook => {
                 "the agent is working; it joins the turn at the agent's next hook (after its present tool calls)"

@@ -465,7 +465,7 @@ fn publication(
     sources: &Arc<Sources>,
     changed_at: Timestamp,
 ) -> Published {
-    let socket = hub.paths.tmux_socket().to_string_lossy();
+    let socket = hub.tmux_socket();
     Published {
         view: view::session(session, extra, &socket, changed_at),
         record: session.record().clone(),

@@ -30,8 +30,8 @@ const DAY: i64 = 86_400_000;
 pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> {
     let now = clock::now();
     let keep = &hub.config.retention;
-    let logs_before = now.plus(-i64::from(keep.logs_days) * DAY);
-    let events_before = now.plus(-i64::from(keep.events_days) * DAY);
+    let logs_before = limit(now, keep.logs_days);
+    let events_before = limit(now, keep.events_days);
     let ended: Vec<(Handle, Timestamp)> = hub
         .sessions
         .all()
@@ -73,6 +73,14 @@ pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> 
     })
 }
 
+/// What is older than so many days goes; 0 days: nothing does.
+fn limit(now: Timestamp, days: u32) -> Timestamp {
+    match days {
+        0 => Timestamp(i64::MIN),
+        days => now.plus(-i64::from(days) * DAY),
+    }
+}
+
 /// Folders of sessions that ended before the limit; then the oldest of the rest while all
 /// together are too big.
 fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Item> {
@@ -98,7 +106,10 @@ fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Ite
             rest.push((*since, item));
         }
     }
-    let limit = u64::from(hub.config.retention.logs_max_mb) << 20;
+    let limit = match hub.config.retention.logs_max_mb {
+        0 => u64::MAX,
+        mb => u64::from(mb) << 20,
+    };
     let mut total = size(&hub.paths.sessions_dir()) - items.iter().map(|i| i.bytes).sum::<u64>();
     rest.sort_by_key(|(since, _)| *since);
     for (_, item) in rest {
@@ -123,4 +134,16 @@ fn size(path: &Path) -> u64 {
             Err(_) => 0,
         })
         .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_days_means_for_ever() {
+        let now = Timestamp(100 * DAY);
+        assert_eq!(limit(now, 0), Timestamp(i64::MIN));
+        assert_eq!(limit(now, 30), Timestamp(70 * DAY));
+    }
 }

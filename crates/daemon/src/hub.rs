@@ -58,6 +58,13 @@ impl Hub {
             problems.push(text);
         }
     }
+    /// As people name it: the path, or the name after `tmux -L`.
+    pub fn tmux_socket(&self) -> String {
+        match &self.tmux.config().socket {
+            sm_runtime::Socket::Path(path) => path.to_string_lossy().into_owned(),
+            sm_runtime::Socket::Name(name) => name.clone(),
+        }
+    }
     /// Wakes a session, if there is such a session.
     pub fn wake(&self, id: &SessionId, event: Event) {
         if let Some(handle) = self.sessions.get(id) {

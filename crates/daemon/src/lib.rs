@@ -22,6 +22,7 @@ pub mod notify;
 mod origin;
 pub mod peer;
 mod perform;
+mod platform;
 mod probe;
 mod run;
 mod sources;

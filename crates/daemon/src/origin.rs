@@ -1,6 +1,7 @@
 //! Which process a hook call comes from: the session's own agent, or one that inherited its
 //! environment. Decided by the chain of parents the hook program reports.
 
+use crate::platform;
 use sm_core::signal::Origin;
 use sm_core::{AgentKind, Process};
 
@@ -18,7 +19,10 @@ pub fn of(agent: AgentKind, own: Option<Process>, ancestors: &str) -> Origin {
     let Some(at) = chain.iter().position(|p| *p == own) else {
         return Origin::Nested;
     };
-    let between: Vec<Option<String>> = chain[..at].iter().map(|p| name(p.pid)).collect();
+    let between: Vec<Option<String>> = chain[..at]
+        .iter()
+        .map(|p| platform::process_name(p.pid))
+        .collect();
     judge(agent, &between)
 }
 
@@ -56,12 +60,6 @@ fn parse(text: &str) -> Vec<Process> {
             })
         })
         .collect()
-}
-
-/// The process's name; None if it is gone or the platform does not say.
-fn name(pid: u32) -> Option<String> {
-    let text = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
-    Some(text.trim_end().to_string())
 }
 
 #[cfg(test)]

@@ -3,6 +3,7 @@
 
 use crate::actor::Wake;
 use crate::perform::Seat;
+use crate::platform;
 use sm_client::process::Process;
 use sm_core::Event;
 use std::time::Duration;
@@ -74,20 +75,8 @@ fn signal_all(processes: &[Process], signal: i32) {
 
 /// All processes of the terminal session that the pane's process leads.
 fn of_terminal(leader: u32) -> Vec<Process> {
-    let Ok(entries) = std::fs::read_dir("/proc") else {
-        return Vec::new();
-    };
-    entries
-        .flatten()
-        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
-        .filter(|pid| session_of(*pid) == Some(leader))
+    platform::terminal_session(leader)
+        .into_iter()
         .filter_map(Process::of)
         .collect()
-}
-
-/// Field 6 of /proc/PID/stat, behind the name that may hold anything.
-fn session_of(pid: u32) -> Option<u32> {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    let (_, rest) = stat.rsplit_once(')')?;
-    rest.split_ascii_whitespace().nth(3)?.parse().ok()
 }

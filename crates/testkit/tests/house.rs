@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 fn crates() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().map(Path::to_path_buf).unwrap_or_default()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .map(Path::to_path_buf)
+        .unwrap_or_default()
 }
 
 /// What each crate of ours may depend on among the others. The order is the direction.
@@ -16,7 +19,10 @@ const MAY_KNOW: [(&str, &[&str]); 9] = [
     ("hook", &["client"]),
     ("store", &["core"]),
     ("runtime", &["core"]),
-    ("daemon", &["core", "agents", "term", "store", "runtime", "client"]),
+    (
+        "daemon",
+        &["core", "agents", "term", "store", "runtime", "client"],
+    ),
     ("cli", &["core", "agents", "term", "client", "daemon"]),
 ];
 
@@ -32,8 +38,20 @@ const PURE: [(&str, &[&str]); 3] = [
 
 /// Words of the outside world.
 const IMPURE: [&str; 14] = [
-    "std::fs", "std::env", "std::process", "std::net", "std::thread", "std::io", "std::os",
-    "SystemTime", "Instant::", "getrandom", "tokio", "File::", "println!", "env!(",
+    "std::fs",
+    "std::env",
+    "std::process",
+    "std::net",
+    "std::thread",
+    "std::io",
+    "std::os",
+    "SystemTime",
+    "Instant::",
+    "getrandom",
+    "tokio",
+    "File::",
+    "println!",
+    "env!(",
 ];
 
 /// The names in `[dependencies]` of a crate's manifest.
@@ -55,14 +73,20 @@ fn dependencies(name: &str) -> Vec<String> {
 
 /// The code of a source file before its tests, without comments.
 fn code(path: &Path) -> String {
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    let text =
+        std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
     let before_tests = text.split("#[cfg(test)]").next().unwrap_or_default();
-    before_tests.lines().filter(|line| !line.trim_start().starts_with("//")).collect::<Vec<_>>().join("\n")
+    before_tests
+        .lines()
+        .filter(|line| !line.trim_start().starts_with("//"))
+        .collect::<Vec<_>>()
+        .join("\n")
 }
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
-    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let entries =
+        std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     for entry in entries.flatten() {
         let path = entry.path();
         if path.is_dir() {
@@ -91,7 +115,10 @@ fn dependencies_point_one_way() {
 #[test]
 fn the_hook_path_depends_on_nothing_outside_std() {
     for name in STD_ONLY {
-        let foreign: Vec<_> = dependencies(name).into_iter().filter(|d| !d.starts_with("sm-")).collect();
+        let foreign: Vec<_> = dependencies(name)
+            .into_iter()
+            .filter(|d| !d.starts_with("sm-"))
+            .collect();
         assert!(foreign.is_empty(), "{name} depends on {foreign:?}");
     }
 }
@@ -101,14 +128,21 @@ fn pure_crates_have_no_io() {
     for (name, allowed) in PURE {
         for dependency in dependencies(name) {
             let fine = dependency.starts_with("sm-") || allowed.contains(&dependency.as_str());
-            assert!(fine, "{name} depends on {dependency}, which nobody has called pure");
+            assert!(
+                fine,
+                "{name} depends on {dependency}, which nobody has called pure"
+            );
         }
         let files = sources(&crates().join(name).join("src"));
         assert!(!files.is_empty(), "{name} has sources");
         for file in files {
             let code = code(&file);
             for word in IMPURE {
-                assert!(!code.contains(word), "{}: {word} has no place in a pure crate", file.display());
+                assert!(
+                    !code.contains(word),
+                    "{}: {word} has no place in a pure crate",
+                    file.display()
+                );
             }
         }
     }
@@ -117,8 +151,13 @@ fn pure_crates_have_no_io() {
 #[test]
 fn the_check_for_io_can_fail() {
     let daemon = sources(&crates().join("daemon").join("src"));
-    let impure = daemon.iter().any(|file| IMPURE.iter().any(|word| code(file).contains(word)));
-    assert!(impure, "the daemon does IO; a check that does not see it sees nothing");
+    let impure = daemon
+        .iter()
+        .any(|file| IMPURE.iter().any(|word| code(file).contains(word)));
+    assert!(
+        impure,
+        "the daemon does IO; a check that does not see it sees nothing"
+    );
 }
 
 #[test]
@@ -126,8 +165,14 @@ fn files_have_one_subject_and_stay_readable() {
     const MOST: usize = 620;
     for (name, _) in MAY_KNOW {
         for file in sources(&crates().join(name).join("src")) {
-            let lines = std::fs::read_to_string(&file).map(|text| text.lines().count()).unwrap_or(0);
-            assert!(lines <= MOST, "{} has {lines} lines; split it by subject", file.display());
+            let lines = std::fs::read_to_string(&file)
+                .map(|text| text.lines().count())
+                .unwrap_or(0);
+            assert!(
+                lines <= MOST,
+                "{} has {lines} lines; split it by subject",
+                file.display()
+            );
         }
     }
 }

@@ -312,6 +312,13 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
         return axum::Json(serde_json::json!({"status": "unknown_session"})).into_response();
     };
     let at = clock::now();
+    let answer = match body.event.as_deref() {
+        Some("compaction") => serde_json::json!({"status": "compaction_logged"}),
+        Some(_) => serde_json::json!({"status": "ok"}),
+        None => {
+            serde_json::json!({"status": "ok", "used_percentage": body.used_percentage.unwrap_or(0.0)})
+        }
+    };
     let signal = match body.event.as_deref() {
         Some("compaction") => Signal::CompactionStarting {
             automatic: body.trigger.as_deref() == Some("auto"),
@@ -336,5 +343,5 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
         };
         handle.send(Wake::Event(Event::Hook(call)));
     }
-    axum::Json(serde_json::json!({"status": "ok"})).into_response()
+    axum::Json(answer).into_response()
 }

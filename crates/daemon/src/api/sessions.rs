@@ -131,7 +131,7 @@ pub async fn create(
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
 }
 
-/// A parent has to be proven: an agent cannot claim to be another's child.
+/// A person may name any parent; a process inside a session has to be of that session.
 fn parent(
     hub: &Shared,
     body: &NewSessionBody,

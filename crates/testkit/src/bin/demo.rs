@@ -21,13 +21,18 @@ fn main() -> ExitCode {
     let began = Instant::now();
     match Demo::new().and_then(|mut demo| demo.run()) {
         Ok(()) => {
-            println!("\nThat took {:.0} seconds, and nothing of it is left behind.", began.elapsed().as_secs_f32());
+            println!(
+                "\nThat took {:.0} seconds, and nothing of it is left behind.",
+                began.elapsed().as_secs_f32()
+            );
             println!("{NEXT}");
             ExitCode::SUCCESS
         }
         Err(error) => {
             eprintln!("\nThe demo did not get to its end: {error}");
-            eprintln!("That is a bug, or something is missing here: `target/release/sm doctor` says more.");
+            eprintln!(
+                "That is a bug, or something is missing here: `target/release/sm doctor` says more."
+            );
             ExitCode::FAILURE
         }
     }
@@ -51,9 +56,15 @@ impl Demo {
         let mut env = CleanEnv::new()?;
         env.record_fake_agents();
         let agent = binary("fake-agent")?;
-        let config = format!("[agents.claude]\nprogram = {:?}\n", agent.display().to_string());
+        let config = format!(
+            "[agents.claude]\nprogram = {:?}\n",
+            agent.display().to_string()
+        );
         std::fs::write(env.sm_home().join("config.toml"), config)?;
-        Ok(Self { env, bold: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none() })
+        Ok(Self {
+            env,
+            bold: std::io::stdout().is_terminal() && std::env::var_os("NO_COLOR").is_none(),
+        })
     }
 
     fn run(&mut self) -> Result<()> {
@@ -86,12 +97,21 @@ impl Demo {
     fn while_it_works(&self) -> Result<()> {
         self.title("3. The agent is working: nothing is typed into it");
         let gate = self.env.path().join("gate");
-        let work = format!("RUN: while [ ! -e {} ]; do sleep 0.05; done", gate.display());
+        let work = format!(
+            "RUN: while [ ! -e {} ]; do sleep 0.05; done",
+            gate.display()
+        );
         self.quiet(&["send", "worker", &work, "--wait"])?;
         self.quiet(&["wait", "worker", "--for", "working", "--timeout", "20"])?;
         self.show(&["send", "worker", "and then update the changelog"])?;
         self.say("An important one does not wait: it joins the running turn through the agent's next hook.");
-        self.show(&["send", "worker", "the API key was rotated, re-read .env", "--mode", "important"])?;
+        self.show(&[
+            "send",
+            "worker",
+            "the API key was rotated, re-read .env",
+            "--mode",
+            "important",
+        ])?;
         std::fs::write(&gate, "")?;
         self.arrived("the API key was rotated")?;
         self.arrived("update the changelog")?;
@@ -104,16 +124,26 @@ impl Demo {
         self.title("4. You are typing: your half-typed line is sacred");
         let draft = "please DO NOT delete the prod";
         self.type_as_person(draft)?;
-        self.say(&format!("You have typed \"{draft}\" and not pressed Enter. Somebody sends a message:"));
+        self.say(&format!(
+            "You have typed \"{draft}\" and not pressed Enter. Somebody sends a message:"
+        ));
         self.show(&["send", "worker", "hi from the other session", "--wait"])?;
         self.quiet(&["wait", "worker", "--for", "idle", "--timeout", "20"])?;
         let screen = self.output(&["output", "worker", "--lines", "12"])?;
-        let kept = screen.lines().any(|line| line.contains('❯') && line.trim_end().ends_with(draft));
+        let kept = screen
+            .lines()
+            .any(|line| line.contains('❯') && line.trim_end().ends_with(draft));
         if !kept {
             return Err("the draft is not in the composer any more".into());
         }
         self.say("It went in through the agent's mailbox; your line still stands there, unsent:");
-        self.print(screen.lines().filter(|line| line.contains(draft)).last().unwrap_or_default());
+        self.print(
+            screen
+                .lines()
+                .filter(|line| line.contains(draft))
+                .last()
+                .unwrap_or_default(),
+        );
         self.person_key("C-c")
     }
 
@@ -132,12 +162,17 @@ impl Demo {
     fn daemon_killed(&self) -> Result<()> {
         self.title("6. The daemon is killed (kill -9) in the middle of it all");
         let gate = self.env.path().join("second-gate");
-        let work = format!("RUN: while [ ! -e {} ]; do sleep 0.05; done", gate.display());
+        let work = format!(
+            "RUN: while [ ! -e {} ]; do sleep 0.05; done",
+            gate.display()
+        );
         self.quiet(&["send", "worker", &work, "--wait"])?;
         self.quiet(&["send", "worker", "queued before the crash"])?;
         let pid = self.daemon_pid()?;
         self.say(&format!("kill -9 {pid}"));
-        Command::new("kill").args(["-9", &pid.to_string()]).status()?;
+        Command::new("kill")
+            .args(["-9", &pid.to_string()])
+            .status()?;
         self.say("The agent does not notice. The turn ends while there is no daemon; then a command starts it again:");
         std::fs::write(&gate, "")?;
         self.show(&["send", "worker", "sent after the crash", "--wait"])?;
@@ -178,7 +213,10 @@ impl Demo {
     fn type_as_person(&self, text: &str) -> Result<()> {
         self.tmux(&["send-keys", "-t", "=worker:", "-l", text])?;
         let typed = wait_until(PATIENCE, || {
-            self.output(&["output", "worker", "--lines", "12"]).ok()?.contains(text).then_some(())
+            self.output(&["output", "worker", "--lines", "12"])
+                .ok()?
+                .contains(text)
+                .then_some(())
         });
         typed.ok_or_else(|| "the typed text did not appear".into())
     }
@@ -190,13 +228,21 @@ impl Demo {
     fn tmux(&self, args: &[&str]) -> Result<()> {
         let mut tmux = self.env.command("tmux");
         tmux.arg("-S").arg(self.env.tmux_socket()).args(args);
-        if tmux.status()?.success() { Ok(()) } else { Err("tmux refused".into()) }
+        if tmux.status()?.success() {
+            Ok(())
+        } else {
+            Err("tmux refused".into())
+        }
     }
 
     // ── what the agent got
 
     fn times(&self, text: &str) -> usize {
-        self.env.fake_agent_records().iter().map(|record| record.text.matches(text).count()).sum()
+        self.env
+            .fake_agent_records()
+            .iter()
+            .map(|record| record.text.matches(text).count())
+            .sum()
     }
 
     fn arrived(&self, text: &str) -> Result<()> {
@@ -207,7 +253,10 @@ impl Demo {
     fn daemon_pid(&self) -> Result<u32> {
         let status = self.output(&["status", "--json"])?;
         let status: serde_json::Value = serde_json::from_str(&status)?;
-        let pid = status.get("pid").and_then(serde_json::Value::as_u64).ok_or("no pid in the status")?;
+        let pid = status
+            .get("pid")
+            .and_then(serde_json::Value::as_u64)
+            .ok_or("no pid in the status")?;
         Ok(u32::try_from(pid)?)
     }
 
@@ -234,7 +283,13 @@ impl Demo {
     fn show(&self, args: &[&str]) -> Result<()> {
         let quoted: Vec<String> = args
             .iter()
-            .map(|arg| if arg.contains([' ', '$']) { format!("\"{arg}\"") } else { (*arg).to_string() })
+            .map(|arg| {
+                if arg.contains([' ', '$']) {
+                    format!("\"{arg}\"")
+                } else {
+                    (*arg).to_string()
+                }
+            })
             .collect();
         self.command_line(&format!("sm {}", quoted.join(" ")));
         for line in self.output(args)?.lines() {
@@ -246,7 +301,11 @@ impl Demo {
     // ── telling
 
     fn title(&self, text: &str) {
-        if self.bold { println!("\n\x1b[1m{text}\x1b[0m") } else { println!("\n{text}") }
+        if self.bold {
+            println!("\n\x1b[1m{text}\x1b[0m")
+        } else {
+            println!("\n{text}")
+        }
         let _ = std::io::stdout().flush();
     }
 
@@ -255,7 +314,11 @@ impl Demo {
     }
 
     fn command_line(&self, text: &str) {
-        if self.bold { println!("  \x1b[36m$ {}\x1b[0m", text.trim_end()) } else { println!("  $ {}", text.trim_end()) }
+        if self.bold {
+            println!("  \x1b[36m$ {}\x1b[0m", text.trim_end())
+        } else {
+            println!("  $ {}", text.trim_end())
+        }
     }
 
     fn print(&self, line: &str) {
