@@ -507,8 +507,9 @@ impl Session {
     ) {
         // without a status the agent may be in another conversation, and its hooks were lost: what
         // was entered, or what a stranger may have taken, is then not to be found here
-        let doubtful =
-            evidence.status.is_none() && (flight.may_be_entered() || self.stranger.is_some());
+        let moved = flight.conversation.is_none() || flight.conversation != self.rec.conversation;
+        let doubtful = evidence.status.is_none()
+            && (flight.may_be_entered() || self.stranger.is_some() || moved);
         if self.profile.has_transcript && (doubtful || !evidence.transcript_read) {
             if now.since(flight.phase_since) < UNREAD_PATIENCE {
                 self.flight_at = Some(now.plus(1000));

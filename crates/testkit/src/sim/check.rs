@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 
 /// How long everything may take to settle once the faults are over.
 const SETTLE_MS: i64 = 420_000;
+/// How long the session may be wrong about the agent once the faults are over.
+const WRONG_MS: i64 = 60_000;
 
 #[derive(Debug, Default)]
 pub struct Checker {
@@ -16,6 +18,7 @@ pub struct Checker {
     /// Notices that another session got, by id: when first.
     told: BTreeMap<MessageId, i64>,
     arrived_at: BTreeMap<usize, i64>,
+    wrong_since: Option<i64>,
     /// Somebody went back: the newest conversation is not the latest one.
     pub resumed: bool,
 }
@@ -204,6 +207,32 @@ impl World {
         None
     }
 
+    /// Once the faults are over the session must not be wrong about the agent for long.
+    pub(super) fn check_truth(&mut self) {
+        let state = &self.daemon.session.record().state;
+        let right = match (self.agent.stage, &self.agent.dialog) {
+            (Stage::Off, _) => !state.is_live(),
+            (Stage::Booting | Stage::Clear, None) => true,
+            (_, Some(_)) => matches!(state, State::Waiting(_) | State::Starting),
+            (Stage::Idle, None) => *state == State::Idle,
+            (Stage::Compact, None) => matches!(state, State::Compacting | State::Working),
+            (_, None) => *state == State::Working,
+        };
+        if right || !self.calm || !self.daemon.up {
+            self.check.wrong_since = None;
+            return;
+        }
+        let since = *self.check.wrong_since.get_or_insert(self.now);
+        if self.now - since > WRONG_MS {
+            let (state, why) = (state.clone(), self.daemon.session.record().why.clone());
+            self.fail(format!(
+                "for {} s the session has been {state:?} ({why}) and the agent at {:?}",
+                (self.now - since) / 1000,
+                self.agent.stage
+            ));
+        }
+    }
+
     /// Runs to the end: everything settles, stays so for a while, and the accounts are right.
     pub fn finish(&mut self) {
         if self.options.active_ms == 0 && self.failed.is_none() {
@@ -257,6 +286,14 @@ impl World {
                 _ => {}
             }
             self.check_notice(no, &state);
+        }
+        let reached = |no: &usize| self.receipt(*no).is_some_and(|s| s.reached_agent());
+        let asked = (0..self.sent.len())
+            .filter(|no| self.sent[*no].new.notify)
+            .filter(reached)
+            .count();
+        if self.notices() > asked {
+            self.fail("somebody was told of a turn more often than they asked".into());
         }
         // accepted order is the order of the journal
         let place = |no: usize| {

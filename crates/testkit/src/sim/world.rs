@@ -298,6 +298,7 @@ impl World {
             Item::Client { message } => self.client_sends(message),
             Item::FaultsStop => self.faults_stop(),
         }
+        self.check_truth();
         self.failed.is_none()
     }
 

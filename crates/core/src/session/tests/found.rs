@@ -360,6 +360,37 @@ fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_u
 }
 
 #[test]
+fn a_first_prompt_is_not_given_again_where_its_conversation_was_never_heard_of() {
+    let mut b = Bench::new();
+    b.session.rec.conversation = None;
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false }); // goes in on the launch line
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    let cleared = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(cleared));
+    for _ in 0..60 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome));
+        }
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
+
+#[test]
 fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
     let mut b = Bench::working();
     b.send("m1", "hello");
