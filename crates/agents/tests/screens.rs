@@ -213,15 +213,30 @@ fn codex_holds_our_text_or_somebody_elses() {
 
 #[test]
 fn codex_before_it_has_drawn_its_footer() {
-    let dim = "\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex to do anything\u{1b}[0m";
-    for (row, cursor, ours, expected) in [
-        (dim, 2, None, Composer::Empty),
-        ("\u{1b}[1m›\u{1b}[0m half", 6, None, Composer::Draft),
-        ("\u{1b}[1m›\u{1b}[0m half", 6, Some("half"), Composer::Ours),
+    use Composer::{Draft, Empty, Ours};
+    let hint = "\u{1b}[1m›\u{1b}[0m \u{1b}[2mAsk Codex to do anything\u{1b}[0m";
+    let half = "\u{1b}[1m›\u{1b}[0m half";
+    let keys = "  \u{1b}[1m?\u{1b}[0m for shortcuts";
+    for (row, footer, cursor, ours, expected) in [
+        (hint, "", 2, None, Empty),
+        (hint, keys, 2, None, Empty),
+        (hint, keys, 2, Some("half"), Empty),
+        (half, "", 6, None, Draft),
+        (half, keys, 6, None, Draft),
+        (half, "", 6, Some("half"), Ours),
+        (half, keys, 6, Some("half"), Ours),
+        // perhaps somebody's empty lines
+        ("\u{1b}[1m›\u{1b}[0m", keys, 2, None, Draft),
     ] {
-        let lines = ["", "  >_ OpenAI Codex", "", row, "", ""].map(str::to_owned);
+        // the row above the keys is for the model's name, which comes last
+        let lines = ["", "  >_ OpenAI Codex", "", row, "\u{1b}[0m", "", footer];
+        let lines = lines.map(str::to_owned);
         let seen = read_screen(AgentKind::Codex, &lines, cursor, 3, ours);
-        assert_eq!(seen, (expected, Activity::IdleOrWaiting), "{row:?}");
+        assert_eq!(
+            seen,
+            (expected, Activity::IdleOrWaiting),
+            "{row:?} {footer:?}"
+        );
     }
 }
 

@@ -4,11 +4,18 @@
 //! leading `/` is a command, unless the composer starts with a blank, which is then taken off: so
 //! any such text arrives byte for byte. A leading `!` is run by a shell, blank or not, unless the
 //! text is so long that the composer shows a placeholder for it.
+//!
+//! A text of many rows scrolls in the composer, so that nobody could tell whether it is all there:
+//! blanks at its end, which go, make it long enough for a placeholder that says its length.
 
 use crate::paste::PasteFit;
 
 /// Above this many characters a paste becomes a placeholder.
 const PLACEHOLDER: usize = 1_000;
+
+/// A text beyond these may need more rows than the composer shows.
+const TALL_LINES: usize = 4;
+const TALL_CHARS: usize = 300;
 
 /// Whether a prompt with this beginning is run by a shell when given as an argument at launch.
 pub fn is_command(text: &str) -> bool {
@@ -24,7 +31,8 @@ pub fn fit(text: &str) -> PasteFit {
     if arrives.is_empty() {
         return PasteFit::Empty;
     }
-    let long = arrives.chars().count() > PLACEHOLDER;
+    let count = arrives.chars().count();
+    let long = count > PLACEHOLDER;
     if is_command(&arrives) && !long {
         return PasteFit::Command;
     }
@@ -34,7 +42,9 @@ pub fn fit(text: &str) -> PasteFit {
         // Two pastes, so that a long text stays one placeholder behind the blank.
         pastes.push(" ".to_owned());
     }
-    if !long && popup(&arrives) {
+    if !long && (count > TALL_CHARS || arrives.lines().count() > TALL_LINES) {
+        last.extend(std::iter::repeat_n(' ', PLACEHOLDER + 1 - count));
+    } else if !long && popup(&arrives) {
         last.push(' ');
     }
     pastes.push(last);
@@ -80,6 +90,13 @@ mod tests {
         ] {
             assert_eq!(fit(text), expected, "{text:?}");
         }
+        let tall = "a\nb\nc\nd\ne @f";
+        let blanks = " ".repeat(1001 - tall.len());
+        assert_eq!(fit(tall), exact(&[&format!("{tall}{blanks}")]));
+        assert_eq!(
+            fit(&format!("/{tall}")),
+            exact(&[" ", &format!("/{tall}{}", &blanks[1..])])
+        );
         assert_eq!(fit(&format!("/{long}")), exact(&[" ", &format!("/{long}")]));
         assert_eq!(fit(&format!("!{long}")), exact(&[&format!("!{long}")]));
     }

@@ -70,7 +70,7 @@ pub fn read_screen(
     let shell = texts[end..].iter().any(|line| line.contains(SHELL_MODE));
     let composer = if shell || texts[first].starts_with('!') {
         Composer::Shell
-    } else if end == first + 1 && cursor == (2, first) && hint(&rows[first]) {
+    } else if cursor == (2, first) && hint(&rows[first]) && alone(&texts[first..end]) {
         Composer::Empty
     } else if ours.is_some_and(|ours| is_ours(&texts[first..end], ours, lines_width(&texts))) {
         Composer::Ours
@@ -101,6 +101,14 @@ fn prompt(row: &Row) -> bool {
     plain && row.get(1).is_none_or(|cell| cell.c == ' ')
 }
 
+/// No other row, or only empty ones below a hint: the footer is drawn in two steps.
+fn alone(inside: &[String]) -> bool {
+    match inside {
+        [] | [_] => true,
+        [first, below @ ..] => first.chars().count() > 2 && below.iter().all(String::is_empty),
+    }
+}
+
 /// Nothing but a dim hint after the sign, or nothing at all.
 fn hint(row: &Row) -> bool {
     row.iter().skip(2).all(|cell| cell.dim || cell.c == ' ')
@@ -116,7 +124,8 @@ fn lines_width(texts: &[String]) -> usize {
 }
 
 fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
-    let rows = inside
+    let filled = inside.iter().rposition(|row| !row.is_empty());
+    let rows = inside[..filled.map_or(0, |last| last + 1)]
         .iter()
         .map(|row| row.chars().skip(2).collect::<String>())
         .collect::<Vec<_>>();
