@@ -9,6 +9,7 @@ use sm_runtime::{Capture, Screen};
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     follow(&seat).await;
+    watch_status(&seat);
     let transcript_read = seat.sources.read(&seat.handle).await;
     let alive = seat.record.process.map(|own| {
         sm_client::process::Process {
@@ -56,6 +57,16 @@ pub async fn follow(seat: &Seat) {
     if let Some(path) = path {
         seat.sources.follow(&path, conversation, &seat.handle).await;
         let changed = crate::watch::Changed::Transcript(seat.record.id.clone());
+        seat.hub.watcher.watch(&path, changed);
+    }
+}
+
+/// The folder of status files may not have been there yet when the agent was started.
+fn watch_status(seat: &Seat) {
+    if let (Some(home), Some(process)) = (&seat.extra.agent_home, seat.record.process)
+        && let Some(path) = kind::status_path(seat.record.agent, home, process.pid)
+    {
+        let changed = crate::watch::Changed::Status(seat.record.id.clone());
         seat.hub.watcher.watch(&path, changed);
     }
 }

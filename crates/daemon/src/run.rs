@@ -78,6 +78,9 @@ impl ServeError {
     }
 }
 
+/// The end of another daemon takes no longer than this.
+const LOCK_PATIENCE: Duration = Duration::from_secs(3);
+
 /// Runs the daemon until it is told to stop.
 pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
     paths.ensure_dirs()?;
@@ -110,7 +113,7 @@ fn alone(paths: &Paths) -> Result<File, ServeError> {
         .open(&path);
     let mut file = open
         .map_err(|error| ServeError::io(format!("{} cannot be opened", path.display()), error))?;
-    match file.try_lock() {
+    match lock_or_wait(&file, paths.socket()) {
         Ok(()) => {}
         Err(std::fs::TryLockError::WouldBlock) => {
             let pid = std::fs::read_to_string(&path).unwrap_or_default();
@@ -132,6 +135,23 @@ fn alone(paths: &Paths) -> Result<File, ServeError> {
     let _ = writeln!(file, "{}", std::process::id());
     let _ = std::fs::remove_file(paths.stopped_marker());
     Ok(file)
+}
+
+/// A daemon that was killed or is stopping holds its lock for a moment after it has ceased to
+/// listen: whoever was started in its place waits for it.
+fn lock_or_wait(file: &File, socket: &Path) -> Result<(), std::fs::TryLockError> {
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Err(std::fs::TryLockError::WouldBlock)
+                if Instant::now() < until
+                    && std::os::unix::net::UnixStream::connect(socket).is_err() =>
+            {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            other => return other,
+        }
+    }
 }
 
 async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {

@@ -111,8 +111,8 @@ fn status_line(hook_program: &str, user: Option<&Value>) -> Value {
         .unwrap_or_default();
     let mut command = shell::hook([hook_program, "claude", "statusline"]);
     if !chained.is_empty() {
-        // The user's command is a line for a shell, so a shell has to run it.
-        command = format!("{command} -- sh -c {}", shell::quote(chained));
+        // One argument: a line for the shell that the hook program runs it with.
+        command = format!("{command} -- {}", shell::quote(chained));
     }
     line.insert("type".to_owned(), json!("command"));
     line.insert("command".to_owned(), json!(command));
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(
             line,
             json!({"type": "command",
-                "command": r"exec /sm-hook claude statusline -- sh -c 'jq -r '\''.model.id'\'''",
+                "command": r"exec /sm-hook claude statusline -- 'jq -r '\''.model.id'\'''",
                 "padding": 2, "refreshInterval": 5})
         );
     }
@@ -178,7 +178,7 @@ mod tests {
         );
         assert_eq!(
             settings["statusLine"]["command"],
-            "exec /sm-hook claude statusline -- sh -c mine"
+            "exec /sm-hook claude statusline -- mine"
         );
         for odd in [
             json!([]),
