@@ -577,12 +577,35 @@ impl Session {
         let settled = now.since(flight.phase_since) >= SETTLE;
         let idle = self.rec.state == State::Idle && evidence.proves_idle();
         let ended = idle && now.since(self.rec.since) >= SETTLE;
+        if flight.way == Way::LaunchArgument && idle && self.launch_text_waits(evidence, now) {
+            return;
+        }
         if settled && ended {
             self.found_nowhere(flight, evidence, missing, now);
         } else if idle {
             self.flight_at = Some(now.plus(300));
         } else {
             self.flight_at = Some(now.plus(5_000)); // working: the transcript tells, or the turn's end
+        }
+    }
+
+    /// A first prompt may end up in the composer instead: then it lacks its Enter, and whatever
+    /// else stands there may hold it.
+    fn launch_text_waits(&mut self, evidence: &Evidence, now: Timestamp) -> bool {
+        let Some(screen) = &evidence.screen else {
+            return false;
+        };
+        match screen.composer {
+            Composer::Empty => false,
+            Composer::Ours => {
+                self.phase(Phase::Verifying, now);
+                self.look_at_flight(now);
+                true
+            }
+            Composer::Draft | Composer::Stashed | Composer::Shell | Composer::Hidden => {
+                self.flight_at = Some(now.plus(1_000));
+                true
+            }
         }
     }
 

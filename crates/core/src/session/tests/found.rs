@@ -391,6 +391,32 @@ fn a_first_prompt_is_not_given_again_where_its_conversation_was_never_heard_of()
 }
 
 #[test]
+fn a_first_prompt_that_was_left_in_the_composer_gets_its_enter() {
+    let mut b = Bench::new();
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.hook(Signal::ContextStarted {
+        source: ContextSource::Startup,
+        transcript: None,
+    });
+    let mut pressed = Vec::new();
+    for _ in 0..10 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
+            assert!(!pasted(&outcome));
+            pressed.extend(keys(&outcome));
+        }
+    }
+    assert_eq!(pressed.first(), Some(&Key::Enter));
+    assert_eq!(b.receipt("m1").word(), "written");
+}
+
+#[test]
 fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
     let mut b = Bench::working();
     b.send("m1", "hello");
