@@ -114,7 +114,8 @@ pub async fn files(hub: Arc<Hub>, mut changed: mpsc::UnboundedReceiver<PathBuf>)
     }
 }
 
-fn status(handle: &Handle) {
+/// Reads the agent's status file and tells the session.
+pub fn status(handle: &Handle) {
     let now = handle.now();
     let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process) else {
         return;

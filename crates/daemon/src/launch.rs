@@ -4,7 +4,7 @@
 
 use crate::actor::Wake;
 use crate::config::Config;
-use crate::hub::Hub;
+use crate::hub::{Handle, Hub};
 use crate::launches::Ticket;
 use crate::perform::Seat;
 use crate::stored::Terminal;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use sm_agents::kind;
 use sm_agents::launch::{LaunchRequest, Start};
 use sm_client::wire;
-use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId};
+use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId, SessionName};
 use sm_runtime::NewPane;
 use std::path::{Path, PathBuf};
 
@@ -67,7 +67,8 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
         },
     );
     let terminal = terminal(seat, plan.launch, &folder).await?;
-    seat.handle.send(Wake::Terminal(terminal));
+    seat.handle.send(Wake::Terminal(terminal.clone()));
+    follow_rename(seat, &terminal).await;
     probe::follow(seat).await;
     Ok(())
 }
@@ -190,6 +191,35 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
         pane: made.pane.to_string(),
         pane_pid: made.pid,
     })
+}
+
+/// A session that was renamed while its terminal was being made: nobody else has told tmux.
+async fn follow_rename(seat: &Seat, made: &Terminal) {
+    let mut seen = seat.handle.subscribe();
+    // known to all from here on, so that a rename after it finds the terminal itself
+    let known =
+        seen.wait_for(|p| p.extra.terminal.as_ref() == Some(made) || !p.record.state.is_live());
+    let name = match known.await {
+        Ok(published) => published.record.name.clone(),
+        Err(_) => return,
+    };
+    if name != seat.record.name {
+        rename(&seat.hub, &seat.handle, &name).await;
+    }
+}
+
+/// Gives the session's terminal its name.
+pub async fn rename(hub: &Hub, handle: &Handle, name: &SessionName) {
+    let Some(mut terminal) = handle.now().extra.terminal.clone() else {
+        return;
+    };
+    let Some(session) = terminal.session_id() else {
+        return;
+    };
+    if let Ok(new) = hub.tmux.rename_session(session, name.as_str()).await {
+        terminal.name = new;
+        handle.send(Wake::Terminal(terminal));
+    }
 }
 
 pub fn variable(env: &[(String, String)], key: &str) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Asking every source at one moment: process, status file, transcript, title and screen.
 
 use crate::perform::Seat;
-use crate::sources;
+use crate::sources::{self, Reach};
 use sm_agents::kind;
 use sm_core::signal::{Activity, Composer, Evidence, ScreenMark, ScreenReading};
 use sm_core::{AgentKind, Event};
@@ -10,7 +10,11 @@ use sm_runtime::{Capture, Screen};
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     follow(&seat).await;
     watch_status(&seat);
-    let transcript_read = seat.sources.read(&seat.handle).await;
+    let transcript_read = match seat.sources.read(&seat.handle).await {
+        Reach::End => true,
+        Reach::NoFile => seat.extra.begun.is_none() || seat.extra.begun != seat.record.conversation,
+        Reach::Failed => false,
+    };
     let alive = seat.record.process.map(|own| {
         sm_client::process::Process {
             pid: own.pid,

@@ -16,6 +16,16 @@ use tokio::sync::Mutex;
 const FIRST_READ: u64 = 8 << 20;
 const CHUNK: usize = 256 << 10;
 
+/// How far a transcript could be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reach {
+    /// To its end.
+    End,
+    /// There is none: nothing in it, or an agent that keeps none.
+    NoFile,
+    Failed,
+}
+
 pub struct Sources {
     agent: AgentKind,
     transcript: Mutex<Option<Transcript>>,
@@ -39,12 +49,11 @@ impl Sources {
         }
     }
 
-    /// Reads what is new. True: the transcript was read to its end (a file that does not exist yet
-    /// has nothing in it).
-    pub async fn read(&self, handle: &Handle) -> bool {
+    /// Reads what is new.
+    pub async fn read(&self, handle: &Handle) -> Reach {
         let mut guard = self.transcript.lock().await;
         let Some(transcript) = guard.take() else {
-            return false;
+            return Reach::Failed;
         };
         // files are read on a thread for it: a slow disk must not stop other sessions
         let read = tokio::task::spawn_blocking(move || {
@@ -53,7 +62,7 @@ impl Sources {
             (transcript, result)
         });
         let Ok((transcript, result)) = read.await else {
-            return false;
+            return Reach::Failed;
         };
         *guard = Some(transcript);
         match result {
@@ -61,11 +70,12 @@ impl Sources {
                 if !facts.is_empty() {
                     handle.send(Wake::Event(Event::Facts(facts)));
                 }
-                true
+                Reach::End
             }
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Reach::NoFile,
             Err(error) => {
                 tracing::debug!(session = %handle.id, %error, "transcript not readable");
-                false
+                Reach::Failed
             }
         }
     }
@@ -104,11 +114,7 @@ impl Sources {
 
 impl Transcript {
     fn read_on(&mut self) -> std::io::Result<Vec<sm_core::signal::Fact>> {
-        let mut file = match File::open(&self.path) {
-            Ok(file) => file,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(error),
-        };
+        let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
         if !self.opened {
             self.opened = true;

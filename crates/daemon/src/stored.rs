@@ -1,7 +1,7 @@
 //! How a session lies in the store: the core's record, and what only the daemon needs to know.
 
 use serde::{Deserialize, Serialize};
-use sm_core::Record;
+use sm_core::{ConversationId, Record};
 use std::path::PathBuf;
 
 /// The JSON snapshot of a session.
@@ -25,6 +25,10 @@ pub struct Extra {
     pub terminal: Option<Terminal>,
     /// Where the agent keeps its own files (Claude: ~/.claude, Codex: ~/.codex).
     pub agent_home: Option<PathBuf>,
+    /// A conversation that has taken a prompt: one without a transcript keeps none, and what is not
+    /// in it may have arrived all the same.
+    #[serde(default)]
+    pub begun: Option<ConversationId>,
 }
 
 /// The session's own pane.

@@ -54,12 +54,15 @@ impl Watcher {
     }
 
     /// Watches one file, by its folder: the file itself may not exist yet, or be replaced.
-    pub fn watch(&self, file: &Path, changed: Changed) {
-        let Some(folder) = file.parent() else { return };
+    /// True: it is watched from now on, and what was written before has to be read.
+    pub fn watch(&self, file: &Path, changed: Changed) -> bool {
+        let Some(folder) = file.parent() else {
+            return false;
+        };
         let mut inner = lock(&self.inner);
         let known = inner.files.entry(file.to_path_buf()).or_default();
         if known.contains(&changed) {
-            return;
+            return false;
         }
         known.push(changed);
         let count = inner.folders.entry(folder.to_path_buf()).or_insert(0);
@@ -70,11 +73,13 @@ impl Watcher {
                 None => false,
             };
             if !started {
-                // not there yet: asked again when the next hook names the file
+                // not there yet: asked again at the next hook
                 inner.folders.remove(folder);
                 inner.files.remove(file);
+                return false;
             }
         }
+        true
     }
 
     pub fn unwatch(&self, changed: &Changed) {
@@ -117,5 +122,26 @@ impl Watcher {
             .get(file)
             .cloned()
             .unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_that_comes_later_is_watched_when_it_is_there() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("later/transcript.jsonl");
+        let whose = Changed::Transcript(SessionId::new("s1").unwrap());
+        let (watcher, _events) = Watcher::new();
+        assert!(!watcher.watch(&file, whose.clone()), "there is no folder");
+        assert!(watcher.whose(&file).is_empty());
+        std::fs::create_dir(temp.path().join("later")).unwrap();
+        assert!(watcher.watch(&file, whose.clone()));
+        assert!(!watcher.watch(&file, whose.clone()), "once is enough");
+        assert_eq!(watcher.whose(&file), [whose.clone()]);
+        watcher.unwatch(&whose);
+        assert!(watcher.whose(&file).is_empty());
     }
 }

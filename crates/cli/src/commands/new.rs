@@ -34,7 +34,7 @@ pub struct New {
     #[arg(long, short = 'C', value_name = "DIR")]
     cwd: Option<PathBuf>,
     /// Its first prompt; `-` reads it from stdin.
-    #[arg(long, short, value_name = "TEXT")]
+    #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]
     prompt: Option<String>,
     /// Do not attach to it.
     #[arg(long, short)]

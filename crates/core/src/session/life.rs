@@ -394,6 +394,8 @@ impl Session {
         if self.newest_submission().is_none_or(|at| at <= asked_at) {
             self.consume_submitted(now);
             self.close_turn("");
+        } else {
+            self.ask(now); // proven while the look was under way: this one is too old for it
         }
     }
 

@@ -2,8 +2,9 @@
 //! that could hurt it: an unknown session or a bad payload is answered with nothing.
 
 use super::{ApiError, Shared};
-use crate::actor::Wake;
+use crate::actor::{Published, Wake};
 use crate::hub::{Handle, Hub};
+use crate::watch::Changed;
 use crate::{clock, launch, origin};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -138,7 +139,15 @@ pub async fn deliver(
     };
     let conversation = call.conversation.clone();
     let foreign = matches!(call.origin, Origin::SubAgent | Origin::Nested);
+    let prompt = matches!(call.signal, Signal::PromptAccepted { .. });
     handle.send(Wake::Event(Event::Hook(call)));
+    if prompt && !foreign && published.extra.begun != conversation {
+        let begun = conversation.clone();
+        handle.send(Wake::Extra(Box::new(move |extra| extra.begun = begun)));
+    }
+    if !foreign {
+        watch_known(hub, handle, &published);
+    }
     if let (Some(path), Some(conversation), false) = (transcript, conversation, foreign) {
         tokio::spawn(follow(
             Arc::clone(hub),
@@ -164,8 +173,29 @@ async fn follow(
     let sources = Arc::clone(&handle.now().sources);
     sources.follow(&path, &conversation, &handle).await;
     hub.watcher
-        .watch(&path, crate::watch::Changed::Transcript(handle.id.clone()));
+        .watch(&path, Changed::Transcript(handle.id.clone()));
     sources.read(&handle).await;
+}
+
+/// Agents make the folders of their files only when they first write into them: what could not be
+/// watched when its path was learned can be now.
+fn watch_known(hub: &Arc<Hub>, handle: &Handle, published: &Arc<Published>) {
+    let (record, extra) = (&published.record, &published.extra);
+    if let (Some(home), Some(process)) = (&extra.agent_home, record.process) {
+        if let Some(path) = kind::status_path(record.agent, home, process.pid) {
+            if hub.watcher.watch(&path, Changed::Status(handle.id.clone())) {
+                crate::dispatch::status(handle);
+            }
+        }
+    }
+    let Some(path) = &record.transcript else {
+        return;
+    };
+    let whose = Changed::Transcript(handle.id.clone());
+    if hub.watcher.watch(std::path::Path::new(path), whose) {
+        let (handle, published) = (handle.clone(), Arc::clone(published));
+        tokio::spawn(async move { published.sources.read(&handle).await });
+    }
 }
 
 #[derive(Deserialize)]

@@ -271,24 +271,10 @@ pub async fn patch(
         if new.name.as_deref() != Some(now.record.name.as_str()) {
             let name = name(&hub, &new, now.record.agent, Some(&handle.id))?;
             act(&handle, Event::Rename(name.clone())).await?;
-            rename_terminal(&hub, &handle, &name).await;
+            launch::rename(&hub, &handle, &name).await;
         }
     }
     Ok(Json(view(&hub, &handle)))
-}
-
-/// The terminal follows the name; if it cannot, nothing is lost.
-async fn rename_terminal(hub: &Shared, handle: &Handle, name: &SessionName) {
-    let Some(mut terminal) = handle.now().extra.terminal.clone() else {
-        return;
-    };
-    let Some(session) = terminal.session_id() else {
-        return;
-    };
-    if let Ok(new) = hub.tmux.rename_session(session, name.as_str()).await {
-        terminal.name = new;
-        handle.send(Wake::Terminal(terminal));
-    }
 }
 
 #[derive(Deserialize)]
@@ -445,7 +431,10 @@ pub async fn wait(
             ),
         )
     };
-    let hint = format!("look at it: sm show {}", view.name);
+    let hint = match reached {
+        true => format!("start it again: sm restore {}", view.name),
+        false => format!("look at it: sm show {}", view.name),
+    };
     Ok((
         status,
         Json(serde_json::json!({"error": error, "hint": hint, "session": view})),

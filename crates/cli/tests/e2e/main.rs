@@ -1,0 +1,15 @@
+//! `sm`, its daemon, tmux and the hook program together, with the fake agent in Claude Code's
+//! place. What an agent was given is read from the agent's own record, never from ours.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
+
+mod contract;
+mod crash;
+mod delivery;
+mod environment;
+mod family;
+mod generic;
+mod hardship;
+mod life;
+mod stream;
+mod world;
