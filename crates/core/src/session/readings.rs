@@ -71,7 +71,7 @@ impl Session {
                 State::Working | State::Compacting | State::Starting,
             ) => true,
             (Activity::Waiting(_), State::Idle) => true,
-            (Activity::Idle, State::Waiting(_)) => true,
+            (Activity::Idle | Activity::IdleOrWaiting, State::Waiting(_)) => true,
             (
                 Activity::Busy | Activity::Idle | Activity::IdleOrWaiting | Activity::Waiting(_),
                 _,
@@ -187,10 +187,10 @@ impl Session {
                 self.read_status(status, as_of, now);
             }
             // Only the screen tells a first-run dialog from an idle prompt.
-            if let Some(screen) = &evidence.screen {
-                if matches!(screen.activity, Activity::Waiting(_)) {
-                    self.activity(&screen.activity, None, asked_at, now);
-                }
+            if let Some(screen) = &evidence.screen
+                && matches!(screen.activity, Activity::Waiting(_))
+            {
+                self.activity(&screen.activity, None, asked_at, now);
             }
             return;
         }

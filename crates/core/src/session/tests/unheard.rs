@@ -94,3 +94,13 @@ fn an_agent_that_was_given_a_prompt_at_its_start_works() {
     b.evidence(streaming());
     assert_eq!(b.state(), "working");
 }
+
+#[test]
+fn a_dialog_that_was_answered_unheard_is_noticed_by_the_title() {
+    let mut b = Bench::idle();
+    b.hook(Signal::PersonNeeded(PersonNeed::FirstRun("hooks".into())));
+    b.wait(3_000);
+    b.on(Event::Title(Activity::IdleOrWaiting));
+    b.evidence(resting());
+    assert_eq!(b.state(), "idle");
+}
