@@ -405,7 +405,7 @@ fn answers() {
             "Stop",
             &go_on,
             None,
-            r#"{"decision":"block","reason":"next"}"#,
+            r#"{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"next"}}"#,
         ),
         (AgentKind::Claude, "PermissionRequest", &context, None, ""),
         (AgentKind::Claude, "PreCompact", &go_on, Some("seen"), ""),

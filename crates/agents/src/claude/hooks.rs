@@ -207,7 +207,10 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
         ) => {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
-        ("Stop", Answer::Continue { text }) => json!({"decision": "block", "reason": text}),
+        // Not `"decision": "block"`: later requests would hold its reason twice.
+        ("Stop", Answer::Continue { text }) => {
+            json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
+        }
         (_, Answer::Context { .. } | Answer::Continue { .. }) => return Vec::new(),
     };
     if let (Some(shown), Some(object)) = (shown, printed.as_object_mut()) {

@@ -18,7 +18,7 @@ pub const PROFILE: Profile = Profile {
     kind: AgentKind::Claude,
     hook_answer_limit: Some(HOOK_CONTEXT_LIMIT),
     stop_answer: Some(StopAnswer {
-        limit: 60_000,
+        limit: HOOK_CONTEXT_LIMIT,
         // The program takes 8; the user's own hooks may count among them.
         in_a_row: 6,
         exact: |_| true,
