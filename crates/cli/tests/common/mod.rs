@@ -6,6 +6,8 @@
     reason = "each test file uses some of it"
 )]
 
+use std::cell::RefCell;
+use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -407,7 +409,10 @@ impl World {
             0,
         )
         .unwrap();
-        Gate { path }
+        Gate {
+            path,
+            writer: RefCell::default(),
+        }
     }
 }
 
@@ -427,6 +432,8 @@ impl Drop for World {
 /// A named pipe that a tool reads.
 pub struct Gate {
     path: PathBuf,
+    /// While it is open the tool waits for what is written.
+    writer: RefCell<Option<File>>,
 }
 
 impl Gate {
@@ -434,27 +441,29 @@ impl Gate {
         &self.path
     }
 
-    /// Waits until somebody reads it: the tool runs.
+    /// Waits until somebody reads it: the tool runs, and goes on running.
     #[track_caller]
-    pub fn wait_for_reader(&self) -> std::fs::File {
+    pub fn wait_for_reader(&self) {
         use std::os::unix::fs::OpenOptionsExt;
         let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
         // without a reader this is refused
         let open = || {
-            std::fs::OpenOptions::new()
-                .write(true)
-                .custom_flags(flags)
-                .open(&self.path)
-                .ok()
+            let mut options = File::options();
+            options.write(true).custom_flags(flags);
+            options.open(&self.path).ok()
         };
-        wait_until(DEADLINE, open).expect("a tool reads the gate")
+        let mut writer = self.writer.borrow_mut();
+        if writer.is_none() {
+            *writer = Some(wait_until(DEADLINE, open).expect("a tool reads the gate"));
+        }
     }
 
     /// Waits for the tool, and lets it go on.
     #[track_caller]
     pub fn open(&self) {
-        let mut file = self.wait_for_reader();
-        file.write_all(b"open\n").unwrap();
+        self.wait_for_reader();
+        let writer = self.writer.borrow_mut().take();
+        writer.expect("it was opened").write_all(b"open\n").unwrap();
     }
 }
 

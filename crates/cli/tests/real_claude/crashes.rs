@@ -115,7 +115,7 @@ fn a_dialog_is_left_alone_after_a_crash() {
     };
     dialog(&world);
     let text = "1 yes, but not to the dialog";
-    let id = world.send("api", text, &["--mode", "urgent"]);
+    let id = world.send("api", text, &["--mode", "important"]);
     world.kill_daemon();
     restart(&world);
     assert!(world.wait_held("api", &id).contains("person"));

@@ -101,13 +101,12 @@ fn a_message_reaches_the_main_conversation_while_a_sub_agent_works() {
     };
     world.start_idle("api", &FREE);
     let gate = world.gate("gate");
-    let prompt = r#"TOOL: Agent {"description":"look","prompt":"RUNMANY: 2 cat gate","subagent_type":"general-purpose"}"#;
+    let prompt = r#"TOOL: Agent {"description":"look","prompt":"RUN: cat gate","subagent_type":"general-purpose"}"#;
     world.send_wait("api", prompt, &[]);
     gate.wait_for_reader();
     let text = "for the main conversation only";
     let id = world.send("api", text, &["--mode", "important"]);
-    gate.open();
-    gate.open(); // the sub-agent's own hook between its tools has not taken it
+    gate.open(); // the sub-agent's own hook after its tool comes first
     world.request_with(text);
     assert_eq!(
         world.wait_message("api", &id, "submitted")["way"],
@@ -154,10 +153,16 @@ fn a_sequential_message_waits_for_the_end_of_the_turn() {
     };
     world.start_idle("api", &FREE);
     let gate = tool_turn(&world, "cat gate");
-    let text = "when the turn is over";
+    let text = "when the turn\tis over \n";
     let id = world.send("api", text, &[]);
     gate.open();
     let request = world.request_with(text);
+    assert_eq!(
+        world.wait_message("api", &id, "submitted")["way"],
+        "stop_answer"
+    );
+    let whole = format!("Stop hook additional context: {text}\n</system-reminder>");
+    assert_eq!(occurrences(&request, &whole), 1, "byte for byte");
     let done = |r: &sm_testkit::model::Request| {
         is_main(r) && occurrences(r, "open") == 1 && occurrences(r, text) == 0
     };
