@@ -87,9 +87,7 @@ impl Hold {
             Self::Starting => {
                 "the agent is still starting; it goes in as soon as the agent is ready"
             }
-            Self::Working => {
-                "the agent is working; it goes in when the turn ends"
-            }
+            Self::Working => "the agent is working; it goes in when the turn ends",
             Self::NextHook => {
                 "the agent is working; it joins the turn at the agent's next hook (after its present tool calls)"
             }

@@ -5,6 +5,9 @@ use crate::effect::EntryKind;
 use crate::ids::{ConversationId, Timestamp};
 use crate::signal::{HookCall, Origin, Signal};
 
+/// A status file may be this far behind the hooks.
+const STATUS_LAG: i64 = 1_000;
+
 /// Whether a hook call speaks for the session's present context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Voice {
@@ -134,17 +137,26 @@ impl Session {
         self.flight_left_its_context(now);
     }
 
-    /// The agent's own status named a conversation at `at`: that is the session's, whatever hooks
-    /// were lost, unless something newer is known.
+    /// The agent's own status names a conversation: that is the session's, whatever hooks were lost,
+    /// unless something newer is known. `at`: when the status changed; `as_of`: when it was read.
     pub(super) fn conversation_seen(
         &mut self,
         seen: &ConversationId,
-        at: Timestamp,
+        at: Option<Timestamp>,
+        as_of: Timestamp,
         now: Timestamp,
     ) {
-        if self.rec.conversation.as_ref() == Some(seen) || at < self.context_known() {
+        if self.rec.conversation.as_ref() == Some(seen) {
             return;
         }
+        let known = self.context_known();
+        if at.is_none_or(|at| at <= known) && as_of < known.plus(STATUS_LAG) {
+            // the file may be behind: it is read again once it cannot be any more
+            let again = known.plus(STATUS_LAG).max(now.plus(1));
+            self.check_at = Some(self.check_at.map_or(again, |at| at.min(again)));
+            return;
+        }
+        let at = at.map_or(as_of, |at| at.max(as_of));
         if self.rec.state == State::Starting && self.rec.launch > 1 && self.stranger.is_none() {
             // a resumed agent may show a passing id before it has loaded its conversation
             self.stranger = Some(seen.clone());

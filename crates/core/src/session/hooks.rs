@@ -123,12 +123,12 @@ impl Session {
             } => {
                 self.compacted(now);
                 self.consume_submitted(now);
-                if let Some(request) = request {
-                    if let Answered::Yes = self.answer_at_stop(request, now) {
-                        self.open_turn(); // if its beginning was not heard
-                        self.become_state(State::Working, "it goes on with a message", now);
-                        return Answered::Yes;
-                    }
+                if let Some(request) = request
+                    && let Answered::Yes = self.answer_at_stop(request, now)
+                {
+                    self.open_turn(); // if its beginning was not heard
+                    self.become_state(State::Working, "it goes on with a message", now);
+                    return Answered::Yes;
                 }
                 self.turn_over("", now);
                 let why = match background_tasks {
@@ -215,12 +215,11 @@ impl Session {
             PersonNeed::Question => "it asks a question".to_string(),
             PersonNeed::FirstRun(what) => format!("it shows a first-run dialog ({what})"),
         };
-        if matches!(need, PersonNeed::Permission(_) | PersonNeed::Question) {
-            if let (State::Waiting(PersonNeed::Permission(_)), true) =
+        if matches!(need, PersonNeed::Permission(_) | PersonNeed::Question)
+            && let (State::Waiting(PersonNeed::Permission(_)), true) =
                 (&self.rec.state, self.rec.turn_open)
-            {
-                return; // a second source for the same dialog, with fewer words
-            }
+        {
+            return; // a second source for the same dialog, with fewer words
         }
         self.become_state(State::Waiting(need), why, now);
     }

@@ -45,7 +45,12 @@ impl Session {
         self.recheck_at = now;
         self.told_hold = false;
         self.arm_check(now);
-        if self.rec.flight.as_ref().is_some_and(|f| f.phase.touched_agent()) {
+        if self
+            .rec
+            .flight
+            .as_ref()
+            .is_some_and(|f| f.phase.touched_agent())
+        {
             let soon = now.plus(20);
             self.flight_at = self.flight_at.map(|at| at.min(soon));
         }

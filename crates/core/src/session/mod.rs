@@ -8,6 +8,7 @@ mod context;
 mod delivery;
 mod flight;
 mod hooks;
+mod landing;
 mod life;
 mod queue;
 mod readings;

@@ -58,7 +58,7 @@ impl Session {
     /// `as_of`: when the status was certainly true.
     fn read_status(&mut self, status: &StatusReading, as_of: Timestamp, now: Timestamp) {
         if let Some(conversation) = &status.conversation {
-            self.conversation_seen(conversation, as_of, now);
+            self.conversation_seen(conversation, status.at, as_of, now);
         }
         self.activity(&status.activity, status.at, as_of, now);
     }
@@ -183,8 +183,7 @@ impl Session {
     fn absorb(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
         if let Some(status) = &evidence.status {
             if self.rec.process.is_none_or(|own| own == status.process) {
-                let as_of = status.at.map_or(asked_at, |at| at.max(asked_at));
-                self.read_status(status, as_of, now);
+                self.read_status(status, asked_at, now);
             }
             // Only the screen tells a first-run dialog from an idle prompt.
             if let Some(screen) = &evidence.screen

@@ -278,10 +278,11 @@ impl World {
             }
             match &state {
                 MessageState::Failed { .. } => self.stats.failed += 1,
-                MessageState::Consumed { .. } if self.sent[no].new.mode == Mode::Sequential => {
-                    if self.sent[no].in_conversation == 1 {
-                        order.push((no, self.sent[no].position));
-                    }
+                MessageState::Consumed { .. }
+                    if self.sent[no].new.mode == Mode::Sequential
+                        && self.sent[no].in_conversation == 1 =>
+                {
+                    order.push((no, self.sent[no].position));
                 }
                 _ => {}
             }

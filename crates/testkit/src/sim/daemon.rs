@@ -6,10 +6,8 @@ use super::world::{Item, World, tr};
 use sm_core::ids::{Process, SessionId, Timestamp};
 use sm_core::message::{Message, NewMessage};
 use sm_core::signal::{Evidence, Origin};
-use sm_core::{
-    Answer, Effect, Event, MessageChange, NoticeKind, Outcome, Persist, Record, Session,
-};
-use std::collections::{BTreeMap, VecDeque};
+use sm_core::{Effect, Event, MessageChange, NoticeKind, Outcome, Persist, Record, Session};
+use std::collections::BTreeMap;
 
 /// What reaches the daemon.
 #[derive(Debug, Clone)]
@@ -55,11 +53,11 @@ pub struct Daemon {
     pub up: bool,
     pub incarnation: u64,
     pub journal: Journal,
-    tick_at: Option<i64>,
+    pub(super) tick_at: Option<i64>,
     ticks_now: u32,
     /// How far each conversation's record was read.
-    cursors: BTreeMap<usize, usize>,
-    followed: Option<usize>,
+    pub(super) cursors: BTreeMap<usize, usize>,
+    pub(super) followed: Option<usize>,
     /// Reports of the launcher while nobody listened.
     pub launch_spool: Vec<Input>,
     waiters: u64,
@@ -69,7 +67,7 @@ pub struct Daemon {
 pub struct Journal {
     pub record: Record,
     pub messages: Vec<Message>,
-    outbox: Vec<(SessionId, NewMessage)>,
+    pub(super) outbox: Vec<(SessionId, NewMessage)>,
 }
 
 impl Daemon {
@@ -177,12 +175,11 @@ impl World {
     }
 
     fn mutate(&mut self, evidence: &mut Evidence) {
-        if self.options.mutation == Mutation::DraftIsOurs {
-            if let Some(screen) = evidence.screen.as_mut() {
-                if screen.composer == sm_core::signal::Composer::Draft {
-                    screen.composer = sm_core::signal::Composer::Ours;
-                }
-            }
+        if self.options.mutation == Mutation::DraftIsOurs
+            && let Some(screen) = evidence.screen.as_mut()
+            && screen.composer == sm_core::signal::Composer::Draft
+        {
+            screen.composer = sm_core::signal::Composer::Ours;
         }
     }
 
@@ -195,10 +192,9 @@ impl World {
             }
         }
         // before anything was heard of the agent itself nobody can tell, if the platform cannot
-        let unheard = call.origin == Origin::Unknown
-            && self.daemon.session.record().conversation.is_none();
-        let foreign = matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested)
-            && !unheard;
+        let unheard = call.origin == Origin::Unknown && !self.knows_the_agent();
+        let foreign =
+            matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested) && !unheard;
         let late = self.is_late(hook);
         let before = (foreign || late).then(|| Standing::of(&self.daemon.session));
         let taken = self.step_session(Event::Hook(call));
@@ -213,6 +209,13 @@ impl World {
             }
         }
         taken
+    }
+
+    /// The session is in one of the agent's conversations.
+    fn knows_the_agent(&self) -> bool {
+        let conversation = self.daemon.session.record().conversation.as_ref();
+        let all = &self.agent.conversations;
+        conversation.is_some_and(|known| all.iter().any(|c| &c.id == known))
     }
 
     /// Of a conversation that was left before the one the session is in.
@@ -392,223 +395,6 @@ impl World {
             }
         } else {
             self.daemon.ticks_now = 0;
-        }
-    }
-
-    // ── effects
-
-    pub(super) fn execute(&mut self, effect: Effect) {
-        if self.crash_point("before an effect") {
-            return;
-        }
-        match effect {
-            Effect::Launch(plan) => self.launch_agent(&plan),
-            Effect::Terminate => self.die(Some(143), None),
-            Effect::CloseTerminal => self.terminal_alive = self.agent.alive(),
-            Effect::Probe { probe, ours } => {
-                self.stats.probes += 1;
-                let transcript_read = self.read_transcript();
-                if self.fault(self.options.faults.probe_lost) {
-                    tr!(self, "fault: probe {probe} lost");
-                } else {
-                    let after = self.delay(1, 8, 1_000);
-                    self.input(
-                        after,
-                        Input::Look {
-                            probe,
-                            ours,
-                            transcript_read,
-                        },
-                    );
-                }
-            }
-            Effect::Paste { flight, pastes } => {
-                self.pounce();
-                let text = pastes.concat();
-                tr!(self, "paste {text:?}");
-                let ok = self.paste(text);
-                self.result(Event::Pasted { flight, ok });
-            }
-            Effect::Press { flight, key, guard } => {
-                self.pounce();
-                let outcome = self.press(key, guard.as_ref());
-                tr!(self, "press {key:?}: {outcome:?}");
-                self.result(Event::Pressed { flight, outcome });
-            }
-            Effect::Answer { request, answer } => self.answer(request.0, answer),
-            Effect::Mail {
-                flight,
-                waiter,
-                text,
-            } => {
-                self.stats.mails += 1;
-                match self.mailbox_of(waiter) {
-                    Some(at) if self.mailboxes[at].nested => {
-                        self.fail("a message was given to a nested agent".into());
-                    }
-                    Some(at) => {
-                        tr!(self, "mail {text:?}");
-                        self.mailboxes[at].offer = Some((flight, text));
-                        let after = self.delay(1, 10, 500);
-                        self.at(after, Item::WaiterOffered { waiter: at });
-                    }
-                    None => self.input(
-                        1,
-                        Input::Event(Event::Mailed {
-                            flight,
-                            waiter,
-                            taken: false,
-                        }),
-                    ),
-                }
-            }
-            Effect::Dismiss { waiter } => {
-                if let Some(at) = self.mailbox_of(waiter) {
-                    self.mailboxes[at].alive = false;
-                    if let Some((flight, _)) = self.mailboxes[at].offer.take() {
-                        let taken = false;
-                        self.input(
-                            1,
-                            Input::Event(Event::Mailed {
-                                flight,
-                                waiter,
-                                taken,
-                            }),
-                        );
-                    }
-                }
-            }
-            Effect::Tell { to, message } => {
-                self.check_told(&to, &message);
-                self.daemon
-                    .journal
-                    .outbox
-                    .retain(|(_, told)| told.id != message.id);
-            }
-            Effect::Spill { .. } | Effect::Notify(_) | Effect::Record(_) => {}
-        }
-        self.crash_point("after an effect");
-    }
-
-    fn result(&mut self, event: Event) {
-        if self.fault(self.options.faults.result_lost) {
-            tr!(self, "fault: result lost");
-            return;
-        }
-        let after = self.delay(0, 3, 300);
-        self.input(after, Input::Event(event));
-    }
-
-    fn answer(&mut self, request: u64, answer: Answer) {
-        let Ok(hook) = usize::try_from(request) else {
-            return;
-        };
-        let Some(run) = self.hooks.get(hook) else {
-            return; // a waiter's request
-        };
-        if answer != Answer::Nothing {
-            self.stats.answers += 1;
-            if run.origin != Origin::Own {
-                self.fail(format!("a foreign hook was answered with {answer:?}"));
-                return;
-            }
-            if self.fault(self.options.faults.answer_lost) {
-                tr!(self, "fault: the answer to hook {hook} is lost");
-                return; // it gives up by itself
-            }
-        }
-        self.hook_finishes(hook, answer);
-    }
-
-    // ── crashes
-
-    pub(super) fn crash_point(&mut self, place: &str) -> bool {
-        if !self.daemon.up {
-            return true;
-        }
-        self.stats.crash_points += 1;
-        let chosen = self.options.crash_at == Some(self.stats.crash_points);
-        if !chosen && !self.fault(self.options.faults.crash) {
-            return false;
-        }
-        tr!(self, "CRASH {place}");
-        self.crash();
-        true
-    }
-
-    /// kill -9 of the daemon.
-    pub fn crash(&mut self) {
-        if !self.daemon.up {
-            return;
-        }
-        self.stats.crashes += 1;
-        self.daemon.up = false;
-        self.daemon.tick_at = None;
-        self.drop_connections();
-        let after = self.rng.between(20, 2_500);
-        self.at(after, Item::Restart);
-    }
-
-    pub(super) fn restart(&mut self) {
-        let profile = self.options.profile();
-        let journal = &self.daemon.journal;
-        let (done, open): (Vec<Message>, Vec<Message>) = journal
-            .messages
-            .iter()
-            .cloned()
-            .partition(|m| m.meta.state.is_final());
-        let finals: VecDeque<Message> = done.into();
-        let record = journal.record.clone();
-        self.daemon.session = Session::restore(record, profile, "/data/s1".into(), open, finals);
-        self.daemon.up = true;
-        self.daemon.incarnation += 1;
-        self.daemon.cursors.clear(); // read again from the beginning
-        self.daemon.followed = None;
-        tr!(self, "RESTART");
-        let terminal_alive = self.terminal_alive;
-        if !self.step_session(Event::Recovered { terminal_alive }) {
-            return;
-        }
-        for (to, message) in self.daemon.journal.outbox.clone() {
-            self.check_told(&to, &message);
-        }
-        self.daemon.journal.outbox.clear();
-        for input in std::mem::take(&mut self.daemon.launch_spool) {
-            self.input(1, input);
-        }
-        self.input(5, Input::Title);
-        self.read_spool();
-    }
-
-    pub(super) fn read_spool(&mut self) {
-        let spooled = std::mem::take(&mut self.spool);
-        for (at, hook) in spooled.iter().enumerate() {
-            if !self.daemon.up {
-                // it died while reading: the rest is still there
-                self.spool = spooled[at..].to_vec();
-                return;
-            }
-            self.take(Input::Hook {
-                hook: *hook,
-                by_spool: true,
-            });
-        }
-    }
-
-    pub(super) fn client_sends(&mut self, message: usize) {
-        let new = self.sent[message].new.clone();
-        if !self.daemon.up {
-            self.at(400, Item::Client { message });
-            return;
-        }
-        if self.take(Input::Event(Event::Send(new))) {
-            let first = !self.sent[message].accepted;
-            self.sent[message].accepted = true;
-            if first && self.fault(100) {
-                self.at(900, Item::Client { message }); // its answer got lost: it repeats
-            }
-        } else {
-            self.at(600, Item::Client { message });
         }
     }
 

@@ -7,9 +7,12 @@
 
 mod agent;
 mod check;
+mod crash;
 mod daemon;
 mod directed;
+mod effects;
 mod hooks;
+mod life;
 mod options;
 mod person;
 mod rng;

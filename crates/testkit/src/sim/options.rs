@@ -184,7 +184,7 @@ impl Options {
                 reads_screen: true,
                 has_transcript: true,
                 reports_start: true,
-                paste_fit: |text| sm_core::PasteFit::unless_command(text, &['/', '!', '#']),
+                paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
             },
             AgentKind::Codex => Profile {
@@ -201,7 +201,7 @@ impl Options {
                 reads_screen: true,
                 has_transcript: true,
                 reports_start: false,
-                paste_fit: |text| sm_core::PasteFit::unless_command(text, &['/', '!']),
+                paste_fit: |text| PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
             },
             AgentKind::Generic => Profile {
@@ -214,7 +214,7 @@ impl Options {
                 reads_screen: false,
                 has_transcript: false,
                 reports_start: false,
-                paste_fit: |text| sm_core::PasteFit::unless_command(text, &[]),
+                paste_fit: |text| PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
             },
         }

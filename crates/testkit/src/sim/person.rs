@@ -100,7 +100,11 @@ impl World {
     /// What people type is never as long as what is pasted: the guard of a key compares cursors,
     /// and nobody replaces a text by one of the same length within milliseconds.
     fn type_text(&mut self, text: String) {
-        let text = if self.options.active_ms > 0 { format!("{text:~<25}") } else { text };
+        let text = if self.options.active_ms > 0 {
+            format!("{text:~<25}")
+        } else {
+            text
+        };
         if self.agent.dialog.is_none() && self.agent.alive() && self.agent.stage != Stage::Booting {
             tr!(self, "person: types {text:?}");
             self.agent.composer.push((Author::Person, text));

@@ -7,10 +7,10 @@ impl Rng {
     pub fn new(seed: u64) -> Self {
         // neighbouring seeds must not give neighbouring schedules
         let mut rng = Self(seed ^ 0x5EED_0F5E_ED0F_5EED);
-        rng.next();
+        rng.number();
         rng
     }
-    pub fn next(&mut self) -> u64 {
+    pub fn number(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -19,7 +19,7 @@ impl Rng {
     }
     /// 0 .. n
     pub fn below(&mut self, n: u64) -> u64 {
-        if n == 0 { 0 } else { self.next() % n }
+        if n == 0 { 0 } else { self.number() % n }
     }
     /// lo ..= hi
     pub fn between(&mut self, lo: i64, hi: i64) -> i64 {
@@ -39,7 +39,7 @@ mod tests {
     fn the_same_seed_gives_the_same_numbers_and_stays_in_range() {
         let (mut a, mut b) = (Rng::new(7), Rng::new(7));
         for _ in 0..100 {
-            assert_eq!(a.next(), b.next());
+            assert_eq!(a.number(), b.number());
             let x = a.between(-3, 4);
             assert_eq!(x, b.between(-3, 4));
             assert!((-3..=4).contains(&x));

@@ -2,6 +2,9 @@
 
 mod examples;
 mod found;
+mod found_context;
+mod found_turns;
+mod found_unseen;
 mod unheard;
 
 use super::*;
@@ -212,4 +215,30 @@ fn answers(outcome: &Outcome) -> Vec<Answer> {
             _ => None,
         })
         .collect()
+}
+
+fn status(conversation_id: &str, activity: Activity, at: Timestamp) -> StatusReading {
+    StatusReading {
+        process: Process { pid: 7, start: 70 },
+        conversation: Some(conversation(conversation_id)),
+        activity,
+        at: Some(at),
+    }
+}
+
+fn user_text(text: &str, at: Timestamp) -> Event {
+    Event::Facts(vec![Fact::UserText {
+        text: text.into(),
+        came: Came::Prompt,
+        at: Some(at),
+    }])
+}
+
+/// Codex-like: nothing but hooks tells which conversation it is.
+fn without_status(composer: Composer, activity: Activity) -> Evidence {
+    Evidence {
+        status: None,
+        title: activity.clone(),
+        ..screen(composer, activity)
+    }
 }

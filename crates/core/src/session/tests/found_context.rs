@@ -1,0 +1,242 @@
+//! What the simulation found, each as the shortest example: whose words count, and what the state is.
+
+use super::*;
+
+#[test]
+fn a_message_that_went_back_into_the_queue_is_looked_at_again() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: false,
+    });
+    assert_eq!(b.receipt("m1"), MessageState::Queued);
+    let deadline = b.session.next_deadline().expect("somebody looks");
+    assert!(deadline.since(b.now) < 1_000, "{deadline:?}");
+}
+
+#[test]
+fn who_repeats_what_was_just_typed_is_the_sessions_own_agent() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    let mut call = b.call(
+        "c2",
+        Signal::PromptAccepted {
+            text: "hello".into(),
+            transcript: None,
+        },
+    );
+    call.origin = Origin::Unknown;
+    b.on(Event::Hook(call));
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+    assert_eq!(b.receipt("m1").word(), "submitted");
+}
+
+#[test]
+fn a_nested_agent_does_not_become_the_first_conversation() {
+    let mut b = Bench::new();
+    b.session.rec.conversation = None;
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.evidence_after(1_000, without_status(Composer::Empty, Activity::Idle));
+    b.now = b.now.plus(5_000);
+    b.on(Event::Title(Activity::Busy));
+    b.evidence(without_status(Composer::Empty, Activity::Busy));
+    assert_eq!(b.state(), "working"); // all of its own hooks were lost
+    let mut call = b.call(
+        "nested",
+        Signal::Stopping {
+            again: false,
+            background_tasks: 0,
+        },
+    );
+    call.origin = Origin::Unknown;
+    b.on(Event::Hook(call));
+    assert_eq!(
+        (b.state(), &b.session.record().conversation),
+        ("working", &None)
+    );
+}
+
+#[test]
+fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
+    let mut b = Bench::working();
+    b.send("m1", "hello");
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    for next in ["c2", "c3"] {
+        let clear = b.call(
+            next,
+            Signal::ContextStarted {
+                source: ContextSource::Clear,
+                transcript: None,
+            },
+        );
+        b.on(Event::Hook(clear));
+    }
+    let named = b.session.records_to_read();
+    assert_eq!(named, ["c1", "c2", "c3"].map(conversation));
+}
+
+#[test]
+fn a_late_start_of_a_context_that_was_left_is_late() {
+    let mut b = Bench::idle();
+    let second = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.now = b.now.plus(500);
+    let third = b.call(
+        "c3",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(third));
+    b.on(Event::Hook(second));
+    assert_eq!(b.session.record().conversation, Some(conversation("c3")));
+    assert_eq!(b.session.record().generation, Generation(2));
+}
+
+#[test]
+fn what_the_status_said_before_the_newest_context_is_late_too() {
+    let mut b = Bench::idle();
+    let old = status("c2", Activity::Idle, b.now.plus(1));
+    b.now = b.now.plus(500);
+    let third = b.call(
+        "c3",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(third));
+    b.on(Event::Status(old));
+    assert_eq!(b.session.record().conversation, Some(conversation("c3")));
+}
+
+#[test]
+fn a_hook_of_before_a_context_that_a_slow_look_found_is_late() {
+    let mut b = Bench::idle();
+    b.on(Event::Title(Activity::Busy)); // asks
+    b.now = b.now.plus(500);
+    let late = b.call(
+        "c1",
+        Signal::PromptAccepted {
+            text: "go".into(),
+            transcript: None,
+        },
+    );
+    b.now = b.now.plus(500);
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c2", Activity::Idle, b.now));
+    b.evidence(seen);
+    b.on(Event::Hook(late));
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+}
+
+#[test]
+fn a_status_file_that_is_behind_the_hook_of_a_new_context_does_not_undo_it() {
+    let mut b = Bench::idle();
+    let before = b.now;
+    let clear = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(clear));
+    b.on(Event::Title(Activity::Busy)); // asks
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c1", Activity::Idle, before));
+    b.evidence(seen);
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+    assert_eq!(b.session.record().generation, Generation(2));
+}
+
+#[test]
+fn a_new_context_is_found_although_the_time_of_the_status_did_not_change() {
+    let mut b = Bench::idle();
+    let before = b.now.plus(-100);
+    b.now = b.now.plus(5_000);
+    b.on(Event::Title(Activity::Busy));
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c2", Activity::Idle, before));
+    b.evidence(seen);
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+}
+
+#[test]
+fn a_person_who_went_back_to_an_old_conversation_is_followed_without_its_hook() {
+    let mut b = Bench::idle();
+    let second = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(second));
+    b.now = b.now.plus(5_000);
+    b.on(Event::Status(status("c1", Activity::Idle, b.now)));
+    assert_eq!(b.session.record().conversation, Some(conversation("c1")));
+    assert_eq!(b.session.record().generation, Generation(3));
+}
+
+#[test]
+fn evidence_that_was_asked_for_before_the_state_changed_does_not_change_it_back() {
+    let mut b = Bench::idle();
+    b.on(Event::Title(Activity::Busy)); // asks
+    b.hook(Signal::PromptAccepted {
+        text: "go".into(),
+        transcript: None,
+    });
+    b.now = b.now.plus(6_000);
+    b.evidence(screen(Composer::Empty, Activity::Idle)); // a slow look, of before
+    assert_eq!(b.state(), "working");
+}
+
+#[test]
+fn an_agent_whose_end_nobody_reports_is_noticed() {
+    let mut b = Bench::working();
+    let gone = || Evidence {
+        alive: Some(false),
+        ..screen(Composer::Hidden, Activity::Unknown)
+    };
+    b.on(Event::Title(Activity::Idle));
+    b.evidence(gone());
+    for _ in 0..20 {
+        b.wait(2_000);
+        if b.session.probe.is_some() {
+            b.evidence(gone());
+        }
+    }
+    assert_eq!(b.state(), "exited");
+}
+
+#[test]
+fn a_compaction_is_over_when_tools_run() {
+    let mut b = Bench::working();
+    b.hook(Signal::CompactionStarting { automatic: true });
+    b.hook(Signal::ToolsFinished);
+    assert_eq!(b.state(), "working");
+    assert_eq!(b.session.record().compactions, 1);
+}
+
+#[test]
+fn an_idle_session_is_looked_at_now_and_then() {
+    let b = Bench::idle();
+    assert!(b.session.next_deadline().is_some());
+}

@@ -1,0 +1,256 @@
+//! What the simulation found, each as the shortest example: commands, first prompts, turns and who is told of them.
+
+use super::*;
+
+#[test]
+fn a_command_is_run_once_although_no_hook_tells_of_it() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    b.on(Event::Send(m));
+    b.paste();
+    for _ in 0..20 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome));
+        }
+    }
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Consumed {
+            way: Way::Paste,
+            proof: Proof::None
+        }
+    );
+}
+
+#[test]
+fn a_command_is_not_run_again_because_a_second_enter_came_too_late() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    b.on(Event::Send(m));
+    b.paste();
+    b.wait(1_600);
+    b.evidence(screen(Composer::Ours, Activity::Idle)); // a second Enter is ordered
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::ScreenMoved,
+    });
+    for _ in 0..60 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            assert!(!pasted(
+                &b.evidence(screen(Composer::Empty, Activity::Idle))
+            ));
+        }
+    }
+    assert_eq!(b.receipt("m1").word(), "consumed");
+}
+
+#[test]
+fn a_command_behind_a_dialog_still_lacks_its_enter() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    b.on(Event::Send(m));
+    b.paste();
+    b.wait(1_600);
+    let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
+    b.evidence(screen(Composer::Hidden, waiting));
+    assert_eq!(b.receipt("m1").word(), "written");
+}
+
+#[test]
+fn a_command_sent_by_a_session_is_typed_as_it_is() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "/compact");
+    m.raw = true;
+    m.from = Sender::Session {
+        id: SessionId::new("s9").unwrap(),
+        name: "boss".into(),
+    };
+    b.on(Event::Send(m));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(outcome.effects.contains(&Effect::Paste {
+        flight: 1,
+        pastes: vec!["/compact".into()]
+    }));
+}
+
+#[test]
+fn a_message_that_is_proven_after_its_turn_is_consumed_and_its_sender_told() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "hello");
+    m.notify = true;
+    m.from = Sender::Session {
+        id: SessionId::new("s9").unwrap(),
+        name: "boss".into(),
+    };
+    b.on(Event::Send(m));
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    let text = b.session.flight_text().unwrap();
+    let at = b.now.plus(5);
+    b.hook(Signal::Stopping {
+        again: true,
+        background_tasks: 0,
+    });
+    b.on(user_text(&text, at)); // the record was slow
+    let mut told = 0;
+    for _ in 0..5 {
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+            let tells = outcome.effects.iter();
+            told += tells.filter(|e| matches!(e, Effect::Tell { .. })).count();
+        }
+        b.wait(3_000);
+    }
+    assert_eq!((b.receipt("m1").word(), told), ("consumed", 1));
+}
+
+#[test]
+fn a_turn_that_goes_on_with_a_message_is_counted_even_if_its_beginning_was_not_heard() {
+    let mut b = Bench::idle();
+    let before = b.session.record().turn;
+    b.send("m1", "hello"); // being checked
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(b.state(), "working");
+    assert!(b.session.record().turn_open);
+    assert!(b.session.record().turn > before);
+}
+
+#[test]
+fn notices_of_turns_nobody_heard_of_are_told_apart() {
+    let mut b = Bench::idle();
+    let mut ids = Vec::new();
+    for id in ["m1", "m2"] {
+        let mut m = message(id, id);
+        m.notify = true;
+        m.from = Sender::Session {
+            id: SessionId::new("s9").unwrap(),
+            name: "boss".into(),
+        };
+        b.on(Event::Send(m));
+        b.paste();
+        let text = b.session.flight_text().unwrap();
+        b.on(user_text(&text, b.now)); // all hooks of the turn are lost
+        b.wait(100);
+        let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+        ids.extend(outcome.effects.into_iter().filter_map(|e| match e {
+            Effect::Tell { message, .. } => Some(message.id),
+            _ => None,
+        }));
+    }
+    assert_eq!(ids.len(), 2);
+    assert_ne!(ids[0], ids[1]);
+}
+
+#[test]
+fn a_command_at_the_head_does_not_keep_an_urgent_message_from_the_end_of_the_turn() {
+    let mut b = Bench::working();
+    let mut raw = message("m1", "/compact");
+    raw.raw = true;
+    b.on(Event::Send(raw));
+    let mut urgent = message("m2", "/tmp is full");
+    urgent.mode = Mode::Urgent;
+    b.on(Event::Send(urgent));
+    let stop = b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    });
+    assert_eq!(
+        answers(&stop),
+        [Answer::Continue {
+            text: "/tmp is full".into()
+        }]
+    );
+}
+
+#[test]
+fn a_first_prompt_is_not_given_again_where_its_conversation_was_never_heard_of() {
+    let mut b = Bench::new();
+    b.session.rec.conversation = None;
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false }); // goes in on the launch line
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    let cleared = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(cleared));
+    for _ in 0..60 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome));
+        }
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
+
+#[test]
+fn a_first_prompt_that_was_left_in_the_composer_gets_its_enter() {
+    let mut b = Bench::new();
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.hook(Signal::ContextStarted {
+        source: ContextSource::Startup,
+        transcript: None,
+    });
+    let mut pressed = Vec::new();
+    for _ in 0..10 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
+            assert!(!pasted(&outcome));
+            pressed.extend(keys(&outcome));
+        }
+    }
+    assert_eq!(pressed.first(), Some(&Key::Enter));
+    assert_eq!(b.receipt("m1").word(), "written");
+}
+
+#[test]
+fn who_asked_is_told_when_the_terminal_goes_away() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "hello");
+    m.notify = true;
+    m.from = Sender::Session {
+        id: SessionId::new("s9").unwrap(),
+        name: "boss".into(),
+    };
+    b.on(Event::Send(m));
+    b.paste();
+    let text = b.session.flight_text().unwrap();
+    b.hook(Signal::PromptAccepted {
+        text,
+        transcript: None,
+    });
+    let outcome = b.on(Event::TerminalGone);
+    assert!(
+        outcome
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Tell { .. }))
+    );
+}

@@ -1,0 +1,118 @@
+//! What the simulation found, each as the shortest example: programs whose screen nobody can read.
+
+use super::*;
+
+const GENERIC: Profile = Profile {
+    kind: AgentKind::Generic,
+    hook_answer_limit: None,
+    stop_answer: None,
+    mailbox: false,
+    names_conversation: false,
+    prompt_argument: false,
+    reads_screen: false,
+    has_transcript: false,
+    reports_start: false,
+    paste_fit: |text| PasteFit::unless_command(text, &[]),
+    escape_interrupts: false,
+};
+
+fn nothing_to_see() -> Evidence {
+    Evidence {
+        alive: Some(true),
+        status: None,
+        title: Activity::Unknown,
+        screen: None,
+        transcript_read: false,
+    }
+}
+
+fn generic_idle() -> Bench {
+    let mut b = Bench::new();
+    b.session.profile = GENERIC;
+    b.session.rec.conversation = None;
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.on(Event::Output { active: false });
+    b
+}
+
+#[test]
+fn a_program_without_a_screen_gets_one_enter() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see());
+    let outcome = b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    assert_eq!(keys(&outcome), [Key::Enter]);
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    let mut enters = 0;
+    for _ in 0..10 {
+        enters += keys(&b.wait(400)).len();
+        if b.session.probe.is_some() {
+            enters += keys(&b.evidence(nothing_to_see())).len();
+        }
+    }
+    assert_eq!((enters, b.receipt("m1").word()), (0, "consumed"));
+}
+
+#[test]
+fn an_enter_that_was_under_way_when_the_daemon_died_is_pressed() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see());
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    }); // journaled: entering
+    b.session = Session::restore(
+        b.session.record().clone(),
+        GENERIC,
+        "/data/s1".into(),
+        b.session.queue().to_vec(),
+        VecDeque::new(),
+    );
+    b.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    let outcome = b.evidence(nothing_to_see());
+    assert_eq!(keys(&outcome), [Key::Enter]);
+}
+
+#[test]
+fn a_paste_that_was_under_way_when_the_daemon_died_is_not_claimed_and_not_repeated() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see()); // journaled: writing
+    b.session = Session::restore(
+        b.session.record().clone(),
+        GENERIC,
+        "/data/s1".into(),
+        b.session.queue().to_vec(),
+        VecDeque::new(),
+    );
+    b.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    let mut enters = 0;
+    for _ in 0..10 {
+        b.wait(400);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(nothing_to_see());
+            assert!(!pasted(&outcome));
+            enters += keys(&outcome).len();
+        }
+    }
+    assert_eq!(enters, 1, "what may stand there is submitted");
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
