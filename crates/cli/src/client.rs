@@ -165,7 +165,8 @@ impl Daemon {
             repeat: Repeat::Safe,
             stopped: Stopped::GiveUp,
         })?;
-        if response.status() == 408 {
+        // Not in time, or never: it has ended.
+        if matches!(response.status(), 408 | 409) {
             let session = serde_json::from_slice::<Value>(&response.body)
                 .ok()
                 .and_then(|said| serde_json::from_value(said.get("session")?.clone()).ok());

@@ -38,7 +38,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     std::fs::create_dir_all(&folder)
         .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
     let agent_home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
-    let request = request(seat, &plan, &folder);
+    let request = request(seat, &plan, &folder, agent_home.as_deref());
     let prepared = prepare_agent(seat, request, &env, agent_home.as_deref()).await?;
     let secret = clock::random_hex(24);
     let hash = secret_hash(&secret);
@@ -73,15 +73,29 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     Ok(())
 }
 
-fn request(seat: &Seat, plan: &LaunchPlan, folder: &Path) -> LaunchRequest {
+/// A conversation that was named but never begun has no record, and cannot be resumed: it begins
+/// now, under its name.
+fn start(seat: &Seat, plan: &LaunchPlan, home: Option<&Path>) -> Start {
+    let Some(conversation) = &plan.resume else {
+        return Start::New(seat.record.conversation.clone());
+    };
+    let (agent, cwd) = (seat.record.agent, Path::new(&seat.record.cwd));
+    let record = match &seat.record.transcript {
+        Some(told) => Some(PathBuf::from(told)),
+        None => home.and_then(|home| kind::transcript_path(agent, home, cwd, conversation)),
+    };
+    match record {
+        Some(record) if !record.exists() => Start::New(Some(conversation.clone())),
+        Some(_) | None => Start::Resume(conversation.clone()),
+    }
+}
+
+fn request(seat: &Seat, plan: &LaunchPlan, folder: &Path, home: Option<&Path>) -> LaunchRequest {
     let (program, mut args) = program(&seat.hub.config, seat.record.agent, &seat.extra.command);
     args.extend(seat.extra.args.iter().cloned());
     LaunchRequest {
         program: vec![program].into_iter().flatten().collect(),
-        start: match &plan.resume {
-            Some(conversation) => Start::Resume(conversation.clone()),
-            None => Start::New(seat.record.conversation.clone()),
-        },
+        start: start(seat, plan, home),
         prompt: plan.prompt.clone(),
         args,
         hook_program: seat.hub.hook_program.clone(),

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use sm_client::http::{Connection, Head};
 use sm_client::{Client, HttpError, Paths, Process, wire};
 
-use crate::caller::Caller;
+use crate::caller::{self, Caller};
 use crate::input;
 
 /// The agent shows what is on stderr to the model and goes on.
@@ -124,7 +124,14 @@ impl Waiter {
             connection.send(&self.caller.post(target, body), deadline)?;
             Ok(connection)
         });
-        let mut connection = sent.map_err(|_| Tried::Lost)?;
+        let mut connection = sent.map_err(|error| {
+            // Nobody else may be there to notice: hooks that came too soon after its start did
+            // not start it again, and an idle agent runs no others.
+            if error.is_no_daemon() && self.agent_lives() {
+                caller::revive(self.client.paths());
+            }
+            Tried::Lost
+        })?;
         loop {
             match connection.head(Instant::now() + LOOK_EVERY) {
                 Ok(head) => return Ok((connection, head)),

@@ -96,6 +96,9 @@ impl Wait {
                 Waited::NotYet(session) => session,
             };
             if let Some(session) = last.as_ref().filter(|one| crate::attach::has_ended(one)) {
+                if words.contains(&session.state.as_str()) {
+                    continue; // one of the others: its turn comes
+                }
                 return Err(CommandError::refused(format!(
                     "{} is {} and will not be {states} by itself",
                     one_line(&session.name),

@@ -68,8 +68,10 @@ fn json_has_the_shape_that_is_promised() {
     let new = new.exits(0).json();
     assert_eq!(new["name"], "api");
     world.wait_for("api", "idle");
-    let sent = world.send_wait("api", "hello");
+    let gate = world.gate("go");
+    let sent = world.send_wait("api", &format!("HOLD: {}", gate.display()));
     insta::assert_snapshot!(shape(&sent), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: submitted, reason: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
+    std::fs::write(&gate, "").unwrap();
     let known = world.wait_for_message("api", &text(&sent["id"]), &["consumed"]);
     insta::assert_snapshot!(shape(&known), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: consumed, reason: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
     // after a turn everything is known that can be

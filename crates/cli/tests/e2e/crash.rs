@@ -1,1 +1,327 @@
-//! .
+//! The daemon dies, stands still or is not there: agents go on, and every message arrives once.
+
+use crate::world::{DEADLINE, Dice, World, end, eventually, process, text};
+use rustix::process::Signal;
+use serde_json::Value;
+use sm_testkit::wait_until;
+use std::io::Write;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+/// `sm send`, under way.
+fn sending(world: &World, session: &str, mode: &str, text: &str) -> Child {
+    let mut command = world.command(&["send", session, "--mode", mode, "--json", "-"]);
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(text.as_bytes()).unwrap();
+    child
+}
+
+#[track_caller]
+fn sent(child: Child) -> String {
+    let ran = crate::world::Ran::from(child.wait_with_output().unwrap()).exits(0);
+    text(&ran.json()["id"])
+}
+
+/// Every message is proven, and the agent was given every text once.
+#[track_caller]
+fn all_once(world: &World, session: &str, messages: &[(String, String)]) {
+    for (id, part) in messages {
+        let known = world.wait_for_message(session, id, &["submitted", "consumed", "failed"]);
+        assert_ne!(known["state"], "failed", "{known}");
+        eventually(&format!("{part:?} was given"), || world.times(part) > 0);
+    }
+    world.wait_for(session, "idle");
+    for (_, part) in messages {
+        assert_eq!(world.times(part), 1, "{part:?}");
+    }
+}
+
+/// Sends and kills the daemon some time after; the sender starts the next one.
+fn send_and_kill(
+    world: &World,
+    session: &str,
+    mode: &str,
+    rounds: u64,
+    seed: u64,
+) -> Vec<(String, String)> {
+    let mut dice = Dice(seed);
+    let mut messages = Vec::new();
+    for round in 0..rounds {
+        let part = format!("round {round} of {seed}.");
+        world.sm(&["ls"]).exits(0);
+        let daemon = world.daemon();
+        let child = sending(world, session, mode, &part);
+        // the fault itself: any moment from before the request to after the proof
+        std::thread::sleep(Duration::from_micros(dice.below(45_000)));
+        end(&daemon, Signal::KILL);
+        messages.push((sent(child), part));
+    }
+    messages
+}
+
+#[test]
+fn a_daemon_killed_at_any_moment_of_a_paste_doubles_and_loses_nothing() {
+    let world = World::new();
+    world.agent("api");
+    let messages = send_and_kill(&world, "api", "sequential", 45, 0x5eed_0001);
+    all_once(&world, "api", &messages);
+}
+
+#[test]
+fn a_daemon_killed_while_the_agent_works_doubles_and_loses_nothing() {
+    let world = World::new();
+    world.agent("api");
+    let gate = world.gate("enough");
+    let prompt = format!(
+        "RUNMANY: 400 test -e {} || sleep 0.03\nSAY: over",
+        gate.display()
+    );
+    world.send_wait("api", &prompt);
+    let mut messages = send_and_kill(&world, "api", "important", 30, 0x5eed_0002);
+    messages.extend(send_and_kill(&world, "api", "sequential", 10, 0x5eed_0003));
+    std::fs::write(&gate, "").unwrap();
+    all_once(&world, "api", &messages);
+}
+
+#[test]
+fn a_daemon_killed_during_the_mailbox_doubles_and_loses_nothing() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait("api", "hello");
+    world.wait_for("api", "idle");
+    let pane = world.pane("api");
+    pane.types("a draft that stays");
+    pane.shows("a draft that stays");
+    let messages = send_and_kill(&world, "api", "sequential", 15, 0x5eed_0004);
+    for (_, part) in &messages {
+        eventually(&format!("{part:?} was given"), || world.times(part) > 0);
+    }
+    world.wait_for("api", "idle");
+    pane.shows("a draft that stays");
+    all_once(&world, "api", &messages);
+    assert_eq!(
+        world.times("a draft that stays"),
+        0,
+        "the draft is still a draft"
+    );
+}
+
+#[test]
+fn a_daemon_killed_while_the_text_stands_in_the_composer_presses_enter_only() {
+    let mut world = World::new();
+    world.env.set("FAKE_AGENT", "swallow_enter=2");
+    world.agent("api");
+    let child = sending(&world, "api", "sequential", "stands in the composer");
+    world.pane("api").shows("stands in the composer");
+    world.kill_daemon();
+    let id = sent(child);
+    all_once(&world, "api", &[(id, "stands in the composer".into())]);
+}
+
+#[test]
+fn a_daemon_killed_with_a_dialog_open_types_nothing_into_it() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait("api", "ASK: echo dangerous\nSAY: over");
+    world.wait_for("api", "waiting");
+    let pane = world.pane("api");
+    let before = pane.screen();
+    let messages = send_and_kill(&world, "api", "sequential", 8, 0x5eed_0005);
+    assert_eq!(world.wait_for("api", "waiting")["name"], "api");
+    assert_eq!(pane.screen(), before);
+    pane.key("1");
+    all_once(&world, "api", &messages);
+}
+
+#[test]
+fn a_daemon_killed_while_agents_start_loses_no_session() {
+    let world = World::new();
+    let mut dice = Dice(0x5eed_0006);
+    for round in 0..12 {
+        let name = format!("s{round}");
+        world.sm(&["ls"]).exits(0);
+        let daemon = world.daemon();
+        let args = [
+            "new",
+            "claude",
+            "--name",
+            &name,
+            "--detach",
+            "--prompt",
+            &format!("begin {round}."),
+        ];
+        let child = world
+            .command(&args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
+        end(&daemon, Signal::KILL);
+        child.wait_with_output().unwrap();
+        let known = world.sm(&["show", &name, "--json"]);
+        if known.code != Some(0) {
+            continue; // refused, and said so: nothing of it is there
+        }
+        // it runs, or it says why not and can be brought back
+        let settled = world.wait_for(&name, "idle,exited,lost");
+        if settled["state"] != "idle" {
+            assert!(
+                text(&settled["attention"]).contains("sm restore"),
+                "{settled}"
+            );
+            world.sm(&["restore", &name, "--detach"]).exits(0);
+            world.wait_for(&name, "idle");
+        }
+        let part = format!("begin {round}.");
+        assert!(
+            world.times(&part) <= 1,
+            "{part} was given {} times",
+            world.times(&part)
+        );
+        let next = format!("go on {round}.");
+        world.send_wait(&name, &next);
+        eventually("it works", || world.times(&next) == 1);
+    }
+}
+
+#[test]
+fn a_daemon_that_stands_still_stalls_nobody() {
+    let world = World::new();
+    world.agent("api");
+    let gate = world.gate("go");
+    let done = world.gate("done");
+    let script = format!(
+        "while ! test -e {}; do sleep 0.01; done; seq 1 400000; touch {}; cat",
+        gate.display(),
+        done.display()
+    );
+    world
+        .sm(&[
+            "new", "--name", "loud", "--detach", "--", "sh", "-c", &script,
+        ])
+        .exits(0);
+    let loud = world.wait_for("loud", "idle,working");
+    let pane = world.pane("api");
+    let daemon = world.daemon();
+    daemon.signal(Signal::STOP);
+    let late = sending(&world, "api", "sequential", "sent to a sleeper");
+    // a terminal that nobody reads goes on
+    std::fs::write(&gate, "").unwrap();
+    eventually("the loud one wrote everything", || done.exists());
+    eventually("its log has everything", || {
+        world.log_of(&loud).windows(8).any(|w| w == b"400000\r\n")
+    });
+    // hooks that nobody answers return, and the turn goes on to its end
+    pane.types("RUNMANY: 3 true");
+    pane.shows("RUNMANY: 3 true");
+    pane.key("Enter");
+    pane.shows("Worked for");
+    assert!(daemon.is_alive());
+    daemon.signal(Signal::CONT);
+    let id = sent(late);
+    all_once(&world, "api", &[(id, "sent to a sleeper".into())]);
+    assert_eq!(world.times("RUNMANY: 3 true"), 1);
+    let shown = world.show("api");
+    assert_eq!(shown["turn"], 2, "{:#?}", world.events("api"));
+    let sorted: Vec<u32> = String::from_utf8_lossy(&world.log_of(&loud))
+        .lines()
+        .filter_map(|line| line.trim().parse().ok())
+        .collect();
+    assert_eq!(
+        sorted,
+        (1..=400_000).collect::<Vec<u32>>(),
+        "nothing is missing"
+    );
+}
+
+#[test]
+fn without_a_daemon_hooks_spool_and_start_it_again() {
+    let world = World::new();
+    world.agent("api");
+    let pane = world.pane("api");
+    world.kill_daemon();
+    pane.types("typed by a person");
+    pane.shows("typed by a person");
+    pane.key("Enter");
+    pane.shows("Worked for");
+    eventually("a hook has started the daemon", || world.is_served());
+    eventually("what was spooled is known", || {
+        world.show("api")["turn"] == 1
+    });
+    let idle = world.wait_for("api", "idle");
+    assert_eq!(idle["turn"], 1, "{:#?}", world.events("api"));
+    eventually("the spool is empty", || {
+        crate::world::files(&world.paths().spool_dir()).is_empty()
+    });
+    world.send_wait("api", "and on");
+    eventually("given", || world.times("and on") == 1);
+}
+
+#[test]
+fn a_daemon_that_a_person_stopped_stays_stopped_until_one_asks() {
+    let world = World::new();
+    let before = world.agent("api");
+    let pane = world.pane("api");
+    world.sm(&["stop"]).exits(0);
+    pane.types("typed by a person");
+    pane.shows("typed by a person");
+    pane.key("Enter");
+    pane.shows("Worked for");
+    let spool = world.paths().spool_dir().join("hooks.jsonl");
+    eventually("the end of the turn was spooled", || {
+        std::fs::read_to_string(&spool).is_ok_and(|lines| lines.contains("\"event\":\"Stop\""))
+    });
+    world.sm(&["status"]).exits(1).complains("sm stop");
+    let after = world.show("api");
+    assert_eq!(
+        (&after["id"], &after["pid"]),
+        (&before["id"], &before["pid"]),
+        "it lived on"
+    );
+    eventually("the turn is known", || world.show("api")["turn"] == 1);
+    world.wait_for("api", "idle");
+    world.send_wait("api", "welcome back");
+    eventually("given", || world.times("welcome back") == 1);
+}
+
+#[test]
+fn of_two_daemons_one_wins() {
+    let world = World::new();
+    for _ in 0..5 {
+        let serve = || {
+            let mut command = world.command(&["serve"]);
+            command
+                .stdout(Stdio::null())
+                .stderr(Stdio::piped())
+                .spawn()
+                .unwrap()
+        };
+        let mut both = [serve(), serve(), serve()];
+        eventually("two have given up", || {
+            let ended = both
+                .iter_mut()
+                .filter_map(|one| one.try_wait().unwrap())
+                .count();
+            ended == 2 && world.is_served()
+        });
+        let pid = world.sm(&["status", "--json"]).exits(0).json()["pid"]
+            .as_u64()
+            .unwrap();
+        for one in both {
+            if u64::from(one.id()) == pid {
+                end(&process(&Value::from(pid)), Signal::TERM);
+                assert!(one.wait_with_output().unwrap().status.success());
+            } else {
+                let ran = crate::world::Ran::from(one.wait_with_output().unwrap());
+                ran.exits(1).complains("already running");
+            }
+        }
+    }
+    assert!(wait_until(DEADLINE, || (!world.is_served()).then_some(())).is_some());
+}
