@@ -71,7 +71,7 @@ fn an_important_message_survives_a_crash_while_a_tool_runs() {
     };
     world.start_idle("api", &FREE);
     let gate = world.gate("gate");
-    world.send_wait("api", "RUN: cat gate", &[]);
+    world.send_wait("api", "RUN: read l < gate; echo got-$l", &[]);
     gate.wait_for_reader();
     let text = "important, and then a crash";
     let id = world.send("api", text, &["--mode", "important"]);
@@ -93,7 +93,7 @@ fn a_turn_that_ended_without_a_daemon_is_known_afterwards() {
     };
     world.start_idle("api", &FREE);
     let gate = world.gate("gate");
-    world.send_wait("api", "RUN: cat gate", &[]);
+    world.send_wait("api", "RUN: read l < gate; echo got-$l", &[]);
     gate.wait_for_reader();
     let text = "after a turn that nobody watched";
     let id = world.send("api", text, &["--mode", "important"]);

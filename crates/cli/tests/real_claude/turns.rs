@@ -69,7 +69,7 @@ fn important_joins_the_turn(test: &str, command: &str) {
     assert!(world.wait_held("api", &id).contains("working"));
     gate.open();
     let request = world.request_with(text);
-    assert_eq!(occurrences(&request, "open"), 1, "with the tool's result");
+    assert_eq!(occurrences(&request, "got-open"), 1, "with the tool's result");
     let message = world.wait_message("api", &id, "submitted");
     assert_eq!(message["way"], "hook_answer");
     assert_eq!(message["proof"], "transcript");
@@ -81,7 +81,7 @@ fn important_joins_the_turn(test: &str, command: &str) {
 fn an_important_message_joins_the_turn_of_a_tool_that_succeeds() {
     important_joins_the_turn(
         "an_important_message_joins_the_turn_of_a_tool_that_succeeds",
-        "cat gate",
+        "read l < gate; echo got-$l",
     );
 }
 
@@ -89,7 +89,7 @@ fn an_important_message_joins_the_turn_of_a_tool_that_succeeds() {
 fn an_important_message_joins_the_turn_of_a_tool_that_fails() {
     important_joins_the_turn(
         "an_important_message_joins_the_turn_of_a_tool_that_fails",
-        "cat gate; exit 3",
+        "read l < gate; echo got-$l; exit 3",
     );
 }
 
@@ -101,7 +101,7 @@ fn a_message_reaches_the_main_conversation_while_a_sub_agent_works() {
     };
     world.start_idle("api", &FREE);
     let gate = world.gate("gate");
-    let prompt = r#"TOOL: Agent {"description":"look","prompt":"RUN: cat gate","subagent_type":"general-purpose"}"#;
+    let prompt = r#"TOOL: Agent {"description":"look","prompt":"RUN: read l < gate; echo got-$l","subagent_type":"general-purpose"}"#;
     world.send_wait("api", prompt, &[]);
     gate.wait_for_reader();
     let text = "for the main conversation only";
@@ -152,7 +152,7 @@ fn a_sequential_message_waits_for_the_end_of_the_turn() {
         return;
     };
     world.start_idle("api", &FREE);
-    let gate = tool_turn(&world, "cat gate");
+    let gate = tool_turn(&world, "read l < gate; echo got-$l");
     let text = "when the turn\tis over \n";
     let id = world.send("api", text, &[]);
     gate.open();
@@ -164,7 +164,7 @@ fn a_sequential_message_waits_for_the_end_of_the_turn() {
     let whole = format!("Stop hook additional context: {text}\n</system-reminder>");
     assert_eq!(occurrences(&request, &whole), 1, "byte for byte");
     let done = |r: &sm_testkit::model::Request| {
-        is_main(r) && occurrences(r, "open") == 1 && occurrences(r, text) == 0
+        is_main(r) && occurrences(r, "got-open") == 1 && occurrences(r, text) == 0
     };
     assert!(
         world.model.requests().iter().any(done),
