@@ -1,0 +1,68 @@
+//! `make bench`: what sm costs, side by side with what there was before, in one run.
+//!
+//! Real daemon, real tmux, scripted agents, each arm in a throw-away instance. A missed target is
+//! printed, never an error: timing depends on who else uses the machine. It must never touch the
+//! person's own instance, and it leaves nothing behind.
+//!
+//! `bench [--markdown] [hooks|sends|events|footprint|idle]…`
+
+mod cost;
+mod events;
+mod footprint;
+mod herd;
+mod hooks;
+mod idle;
+mod link;
+mod samples;
+mod sends;
+mod table;
+
+use std::process::ExitCode;
+use std::time::Instant;
+
+use table::Table;
+
+type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>>;
+
+/// One part of the run.
+type Arm = fn(&mut Table) -> Result<()>;
+
+const ARMS: [(&str, Arm); 5] = [
+    ("hooks", hooks::run),
+    ("sends", sends::run),
+    ("events", events::run),
+    ("footprint", footprint::run),
+    ("idle", idle::run),
+];
+
+fn main() -> ExitCode {
+    let mut wanted: Vec<String> = std::env::args().skip(1).collect();
+    let markdown = wanted.iter().any(|word| word == "--markdown");
+    wanted.retain(|word| word != "--markdown");
+    if let Some(unknown) = wanted.iter().find(|word| ARMS.iter().all(|(name, _)| name != word)) {
+        eprintln!("bench: there is no arm called {unknown}; there are: hooks sends events footprint idle");
+        return ExitCode::from(2);
+    }
+    let began = Instant::now();
+    println!("{}", cost::machine());
+    let mut table = Table::default();
+    let mut code = ExitCode::SUCCESS;
+    for (name, arm) in ARMS {
+        if !wanted.is_empty() && !wanted.iter().any(|word| word == name) {
+            continue;
+        }
+        eprintln!("bench: {name} …");
+        if let Err(error) = arm(&mut table) {
+            eprintln!("bench: {name} did not get to its end: {error}");
+            code = ExitCode::FAILURE;
+        }
+    }
+    if markdown {
+        print!("{}", table.markdown());
+    } else {
+        print!("{}", table.text());
+    }
+    println!("\n{}", table.summary());
+    println!("{}; took {:.0} s", cost::machine(), began.elapsed().as_secs_f32());
+    code
+}
