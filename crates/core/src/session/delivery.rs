@@ -140,6 +140,11 @@ impl Session {
             .screen
             .as_ref()
             .map(|screen| screen.composer.clone());
+        if self.is_elsewhere(evidence) {
+            self.drop_flight(); // whose record would prove it is settled first
+            self.recheck_at = now.plus(RECHECK);
+            return;
+        }
         if !evidence.proves_idle() {
             if now.since(self.rec.since) < LAG {
                 // the hook that said so was ahead of the other signs: nobody is told yet
@@ -177,6 +182,13 @@ impl Session {
             Some(Composer::Shell) => self.mail_or_hold(&message, Hold::ShellMode, now),
             Some(Composer::Hidden) | None => self.held_for_now(Hold::UnknownScreen, now),
         }
+    }
+
+    /// The agent is in a conversation that is not (yet) known to be the session's.
+    fn is_elsewhere(&self, evidence: &Evidence) -> bool {
+        let status = evidence.status.as_ref();
+        let seen = status.and_then(|status| status.conversation.as_ref());
+        seen.is_some_and(|seen| Some(seen) != self.rec.conversation.as_ref())
     }
 
     fn paste(&mut self, no: u64, now: Timestamp) {

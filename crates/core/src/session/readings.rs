@@ -51,11 +51,10 @@ impl Session {
         if !self.rec.state.is_live() || self.rec.process.is_some_and(|own| own != status.process) {
             return;
         }
-        let at = status.at.unwrap_or(now);
-        self.read_status(&status, at, now);
+        self.read_status(&status, now, now); // it was read just now
     }
 
-    /// `as_of`: when the status was certainly true.
+    /// `as_of`: the status was read at this time or later.
     fn read_status(&mut self, status: &StatusReading, as_of: Timestamp, now: Timestamp) {
         if let Some(conversation) = &status.conversation {
             self.conversation_seen(conversation, status.at, as_of, now);

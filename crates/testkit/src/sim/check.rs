@@ -19,6 +19,8 @@ pub struct Checker {
     told: BTreeMap<MessageId, i64>,
     arrived_at: BTreeMap<usize, i64>,
     wrong_since: Option<i64>,
+    /// Contexts the agent has truly had.
+    pub contexts: u32,
     /// Somebody went back: the newest conversation is not the latest one.
     pub resumed: bool,
 }
@@ -295,6 +297,13 @@ impl World {
             .count();
         if self.notices() > asked {
             self.fail("somebody was told of a turn more often than they asked".into());
+        }
+        let generation = self.daemon.session.record().generation.0;
+        if self.agent.kind == AgentKind::Claude && generation > self.check.contexts {
+            self.fail(format!(
+                "generation {generation}, but the agent has had {} contexts",
+                self.check.contexts
+            ));
         }
         // accepted order is the order of the journal
         let place = |no: usize| {

@@ -18,6 +18,9 @@ impl World {
             .resume
             .as_ref()
             .and_then(|id| self.agent.conversations.iter().position(|c| &c.id == id));
+        if known.is_none() || self.check.contexts == 0 {
+            self.check.contexts += 1;
+        }
         let no = self.agent.conversations.len();
         self.agent.current = match known {
             Some(at) => at,
@@ -151,6 +154,7 @@ impl World {
         self.agent.carried.clear();
         self.agent.stop_row = 0;
         self.check.resumed = true;
+        self.check.contexts += 1;
         tr!(self, "agent: back to c{old}");
         self.enter_stage(Stage::Clear);
         self.activity_changed();
@@ -178,6 +182,7 @@ impl World {
         self.agent.history += 1;
         self.agent.carried.clear();
         self.agent.stop_row = 0;
+        self.check.contexts += 1;
         tr!(self, "agent: new conversation c{no}");
         if self.agent.kind == AgentKind::Claude {
             self.activity_changed();

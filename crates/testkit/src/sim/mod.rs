@@ -4,6 +4,21 @@
 //! No threads, no real time, no randomness but the seed's: the same seed gives the same schedule.
 //! It never decides anything for the session; it only plays the world around it and checks what the
 //! session did to it.
+//!
+//! The driver keeps the order a daemon has to keep:
+//! - a step is journaled before its effects; what is in memory is gone after a crash;
+//! - a probe reads the transcript first, then status, title and screen; facts come before evidence;
+//! - before a hook of another conversation is handed over, the old transcript is read to its end, and
+//!   after a restart every record of `Session::records_to_read` is, oldest first;
+//! - a guard is compared and its key pressed in one step;
+//! - a waiter writes its text only after `Mailed { taken: true }` was journaled;
+//! - the log program of a terminal repeats a report until somebody has heard it.
+//!
+//! Not played: stashed drafts and shell mode, texts that composers change or that are spilled to
+//! files, `HandingOff`, full disks, and two people. A person never replaces a pasted text by one of
+//! the same length between the look and the key: the guard could not tell. An agent without a status
+//! file whose hooks are all lost after an unheard `/clear`, while a person submits our text, gets it
+//! twice; such schedules are rarer than the default faults reach.
 
 mod agent;
 mod check;

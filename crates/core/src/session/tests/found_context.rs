@@ -179,6 +179,32 @@ fn a_new_context_is_found_although_the_time_of_the_status_did_not_change() {
 }
 
 #[test]
+fn nothing_is_given_to_a_conversation_that_is_not_known_to_be_the_sessions() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c2", Activity::Idle, Timestamp(5)));
+    let outcome = b.evidence(seen);
+    assert!(!pasted(&outcome));
+    assert!(b.session.next_deadline().is_some());
+}
+
+#[test]
+fn a_slow_look_does_not_undo_a_context_that_the_status_told_of_meanwhile() {
+    let mut b = Bench::idle();
+    let idle_since = b.now;
+    b.now = b.now.plus(5_000);
+    b.on(Event::Title(Activity::Busy)); // asks
+    b.now = b.now.plus(200);
+    b.on(Event::Status(status("c2", Activity::Idle, idle_since)));
+    b.now = b.now.plus(1_300);
+    let mut seen = screen(Composer::Empty, Activity::Idle);
+    seen.status = Some(status("c1", Activity::Idle, idle_since));
+    b.evidence(seen);
+    assert_eq!(b.session.record().conversation, Some(conversation("c2")));
+}
+
+#[test]
 fn a_person_who_went_back_to_an_old_conversation_is_followed_without_its_hook() {
     let mut b = Bench::idle();
     let second = b.call(
