@@ -42,10 +42,10 @@ impl World {
 
     pub(super) fn status_written(&mut self) {
         let mut status = self.agent.status_now(self.now);
-        if let (Some(old), Some(new)) = (&self.agent.shown, status.as_mut()) {
-            if old.activity == new.activity {
-                new.at = old.at; // since when it has been idle, busy or waiting
-            }
+        if let (Some(old), Some(new)) = (&self.agent.shown, status.as_mut())
+            && old.activity == new.activity
+        {
+            new.at = old.at; // since when it has been idle, busy or waiting
         }
         let same = match (&self.agent.shown, &status) {
             (Some(old), Some(new)) => {
