@@ -141,7 +141,7 @@ struct Line {
 /// Takes in what hooks could not deliver, in order.
 pub async fn spool(hub: &Arc<Hub>) {
     let spool = Spool::new(hub.paths.spool_dir());
-    let taken = match spool.take() {
+    let taken = match hub.spooling.take(&spool) {
         Ok(taken) => taken,
         Err(error) => {
             hub.problem(format!("the spool of hook events cannot be read: {error}"));
@@ -162,6 +162,7 @@ pub async fn spool(hub: &Arc<Hub>) {
             }
             Err(error) => {
                 hub.problem(format!("{} cannot be read: {error}", file.path().display()));
+                hub.spooling.give_back(&file);
                 continue;
             }
         }
@@ -173,7 +174,7 @@ pub async fn spool(hub: &Arc<Hub>) {
                 handle.send(Wake::Messages { reply: tx });
                 let _ = rx.await;
             }
-            if let Err(error) = file.done() {
+            if let Err(error) = hub.spooling.done(file) {
                 hub.problem(format!("a spool file could not be removed: {error}"));
             }
         });

@@ -6,6 +6,7 @@ use crate::answers::Answers;
 use crate::config::Config;
 use crate::launches::Launches;
 use crate::mailboxes::Mailboxes;
+use crate::spooling::Spooling;
 use crate::watch::Watcher;
 use sm_client::paths::Paths;
 use sm_core::{Event, SessionId};
@@ -27,6 +28,7 @@ pub struct Hub {
     pub sessions: Directory,
     pub answers: Answers,
     pub mailboxes: Mailboxes,
+    pub spooling: Spooling,
     pub launches: Launches,
     pub watcher: Watcher,
     /// Every line that is on disk, for those who follow.

@@ -26,6 +26,7 @@ mod platform;
 mod probe;
 mod run;
 mod sources;
+mod spooling;
 mod stored;
 mod terminate;
 mod view;

@@ -81,6 +81,9 @@ impl ServeError {
 /// The end of another daemon takes no longer than this.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
+/// How often the daemon looks whether it can still be reached.
+const SOCKET_LOOK: Duration = Duration::from_secs(5);
+
 /// Runs the daemon until it is told to stop.
 pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
     paths.ensure_dirs()?;
@@ -172,6 +175,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         sessions: Directory::default(),
         answers: Default::default(),
         mailboxes: Default::default(),
+        spooling: Default::default(),
         launches: Default::default(),
         watcher,
         followers: broadcast::channel(4096).0,
@@ -254,8 +258,27 @@ async fn stopped(hub: &Hub) {
         }
         _ = term.recv() => {}
         _ = interrupt.recv() => {}
+        () = socket_lost(hub.paths.socket()) => {
+            tracing::warn!("the socket was removed: nobody can reach this daemon any more");
+        }
     }
     hub.stop.cancel();
+}
+
+/// Ends when the socket is no longer the one we listen on (its folder was cleaned up or removed):
+/// a daemon that nobody can reach must not keep the lock from one that can be.
+async fn socket_lost(path: &Path) {
+    use std::os::unix::fs::MetadataExt;
+    let look = || std::fs::symlink_metadata(path).map(|found| (found.dev(), found.ino()));
+    let Ok(ours) = look() else {
+        return;
+    };
+    loop {
+        tokio::time::sleep(SOCKET_LOOK).await;
+        if !look().is_ok_and(|now| now == ours) {
+            return;
+        }
+    }
 }
 
 /// Everything that is not yet written is written; sessions go on without us.
