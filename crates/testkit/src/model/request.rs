@@ -41,9 +41,17 @@ pub fn is_main(request: &Request) -> bool {
     has_tools(request) && !is_subagent(request)
 }
 
-/// Whether a sub-agent of Claude Code sent it.
+/// Whether a sub-agent sent it.
 pub fn is_subagent(request: &Request) -> bool {
-    has_tools(request) && request.header("x-claude-code-agent-id").is_some()
+    let claude = request.header("x-claude-code-agent-id").is_some();
+    has_tools(request) && (claude || codex_subagent(request))
+}
+
+/// Codex says with each turn where its thread comes from.
+fn codex_subagent(request: &Request) -> bool {
+    let metadata = request.header("x-codex-turn-metadata").unwrap_or_default();
+    let metadata: Value = serde_json::from_str(metadata).unwrap_or_default();
+    metadata["thread_source"] == "subagent"
 }
 
 /// The conversation the agent says it belongs to; that of Claude Code's sub-agents is their
@@ -165,6 +173,11 @@ mod tests {
         assert!(is_main(&request) && !is_subagent(&request));
         request.headers = vec![("x-claude-code-agent-id".into(), "a1".into())];
         assert!(!is_main(&request) && is_subagent(&request));
+        for (source, sub) in [("user", false), ("subagent", true)] {
+            let metadata = json!({"thread_source": source}).to_string();
+            request.headers = vec![("x-codex-turn-metadata".into(), metadata)];
+            assert_eq!((is_main(&request), is_subagent(&request)), (!sub, sub));
+        }
         assert!(!is_main(&sample(json!({"tools": []}))));
         assert!(!is_main(&sample(json!(null))));
     }

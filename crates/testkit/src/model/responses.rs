@@ -57,10 +57,7 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
                 body: json!({"error": error}),
             };
         }
-        Outcome::Tool { name, input } => json!({
-            "type": "function_call", "id": format!("fc_{seq:05}"), "status": "completed",
-            "call_id": format!("call_fake_{seq:05}"), "name": name, "arguments": input.to_string(),
-        }),
+        Outcome::Tool { name, input } => tool_call(name, input, seq),
         Outcome::Text(text) => json!({
             "type": "message", "id": format!("msg_{seq:05}"), "role": "assistant", "status": "completed",
             "content": [{"type": "output_text", "text": text, "annotations": []}],
@@ -135,6 +132,22 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
     );
     stream.push("response.completed", json!({"response": done}));
     Reply::Stream(stream.frames)
+}
+
+/// `group/name` is a tool of a namespace.
+fn tool_call(name: &str, input: &Value, seq: u64) -> Value {
+    let (group, name) = match name.split_once('/') {
+        Some((group, name)) => (Some(group), name),
+        None => (None, name),
+    };
+    let mut call = json!({
+        "type": "function_call", "id": format!("fc_{seq:05}"), "status": "completed",
+        "call_id": format!("call_fake_{seq:05}"), "name": name, "arguments": input.to_string(),
+    });
+    if let Some(group) = group {
+        call["namespace"] = json!(group);
+    }
+    call
 }
 
 /// Events of this protocol carry their type and a running number.

@@ -4,10 +4,11 @@
 //! |---|---|
 //! | `RUN: <command>` | a shell tool call, then `RUN done` after its result |
 //! | `RUNMANY: <n> <command>` | n such calls, one for each round trip |
-//! | `TOOL: <name> <json>` | any tool call |
+//! | `TOOL: <name> <json>` | any tool call; `<group>/<name>` for one of a group of tools |
 //! | `SAY: <text>` | that text |
 //! | `SLEEP: <seconds>` | streams a first part, then stalls this long |
 //! | `HOLD: <name>` | streams a first part, then waits until the test releases that name |
+//! | `HOLDAFTER: <name>` | the same, but only in answers to tool results |
 //! | `FAIL: <status>` | answers with this HTTP status |
 
 use std::time::Duration;
@@ -72,6 +73,7 @@ pub(super) struct Directives {
     say: Option<String>,
     sleep: Option<Duration>,
     hold: Option<String>,
+    hold_after: Option<String>,
     fail: Option<u16>,
 }
 
@@ -99,6 +101,7 @@ impl Directives {
                 "SAY" => found.say = Some(value.to_owned()),
                 "SLEEP" => found.sleep = seconds(value.parse().ok()),
                 "HOLD" => found.hold = Some(value.to_owned()),
+                "HOLDAFTER" => found.hold_after = Some(value.to_owned()),
                 "FAIL" => found.fail = value.parse().ok(),
                 _ => {}
             }
@@ -163,12 +166,13 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         };
     }
     let directives = Directives::parse(&conversation.last_user);
-    let stall = Stall {
-        sleep: directives.sleep.unwrap_or_default(),
-        hold: directives.hold.clone(),
-    };
     let offered = !conversation.tools.is_empty();
     let first = conversation.results == 0;
+    let after = directives.hold_after.clone().filter(|_| !first);
+    let stall = Stall {
+        sleep: directives.sleep.unwrap_or_default(),
+        hold: after.or_else(|| directives.hold.clone()),
+    };
     let outcome = if let Some(status) = directives.fail {
         Outcome::Fail {
             status,
@@ -313,6 +317,11 @@ mod tests {
         );
         assert_eq!(act.stall.sleep, Duration::from_millis(1500));
         assert_eq!(act.stall.hold.as_deref(), Some("gate"));
+        let held = |results| {
+            let after = talk("HOLDAFTER: later\nRUN: ls", results);
+            decide(&after, &mut Control::default()).stall.hold
+        };
+        assert_eq!((held(0), held(1).as_deref()), (None, Some("later")));
         let negative = decide(&talk("SLEEP: -1", 0), &mut Control::default());
         assert_eq!(negative.stall, Stall::default());
     }
