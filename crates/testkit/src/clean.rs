@@ -165,6 +165,8 @@ impl CleanEnv {
     }
 
     fn end_everything(&self) {
+        // hooks of agents that are being ended must not start the daemon again
+        let _ = std::fs::write(self.sm_home.join("state/stopped"), "");
         let socket = self.tmux_socket();
         if socket.exists() {
             let mut tmux = self.command("tmux");
