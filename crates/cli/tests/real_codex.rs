@@ -8,8 +8,9 @@ mod common;
 use std::time::Duration;
 
 use common::{DEADLINE, World, occurrences};
+use rustix::process::Signal;
 use serde_json::Value;
-use sm_testkit::model::{Request, conversation_of, is_main, texts_of};
+use sm_testkit::model::{Request, conversation_of, is_main, is_subagent, texts_of};
 use sm_testkit::wait_until;
 
 // ── what a person does at Codex
@@ -119,8 +120,19 @@ fn a_hook_of_the_users_own_is_still_reviewed_by_the_user() {
     );
     let id = world.send("one", "after the review", &[]);
     assert!(world.wait_held("one", &id).contains("a person"));
-    eprintln!("{}", world.screen("one"));
-    panic!("look");
+    let before = world.screen("one");
+    assert!(before.contains("Hooks need review"), "{before}");
+    // "Continue without trusting"
+    world.key("one", "Down");
+    world.key("one", "Down");
+    world.wait_screen("one", "› 3. Continue without");
+    world.key("one", "Enter");
+    let message = world.wait_message("one", &id, "submitted");
+    assert_eq!(
+        message["proof"], "hook",
+        "ours run, the user's own does not"
+    );
+    world.wait_state("one", "idle");
 }
 
 // ── texts
@@ -146,6 +158,11 @@ fn texts_arrive_byte_for_byte() {
         "a\ttab, and\n\n  an indented line\nwith an emoji 👩‍👩‍👧 and e\u{301}".to_owned(),
         "if a < b && b > c { \"quoted\" } 'too' \\ `x` $HOME".to_owned(),
         "# not a note".to_owned(),
+        (0..120)
+            .map(|n| n.to_string())
+            .collect::<Vec<_>>()
+            .join("\n"),
+        "word ".repeat(180).trim_end().to_owned(),
         "look at @some".to_owned(),
         "ends with a backslash\\".to_owned(),
     ];
@@ -198,7 +215,7 @@ fn a_first_prompt_comes_with_the_launch() {
         return;
     };
     let prompt = "- not an option\nSAY: hello <there> & here";
-    world.start("one", &["--prompt", prompt]);
+    world.start("one", &[&format!("--prompt={prompt}")]);
     world.request_with(prompt);
     let session = world.wait_state("one", "idle");
     exactly_once(&world, prompt);
@@ -218,16 +235,15 @@ fn joins_the_turn(test: &str, command: &str) {
     let gate = world.gate("gate");
     let prompt = format!("RUN: {command}");
     world.send_wait("one", &prompt, &[]);
-    let tool = gate.wait_for_reader();
+    gate.wait_for_reader();
     let text = "stop using <the old> client & go on";
     let id = world.send("one", text, &["--mode", "important"]);
     world.wait_held("one", &id);
-    drop(tool);
+    gate.open();
     let message = world.wait_message("one", &id, "submitted");
-    assert_eq!(
-        (&message["way"], &message["proof"]),
-        (&"hook_answer".into(), &"transcript".into())
-    );
+    let how = (&message["way"], &message["proof"]);
+    let expected = (&"hook_answer".into(), &"transcript".into());
+    assert_eq!(how, expected, "{}", world.about("one"));
     let session = world.wait_state("one", "idle");
     exactly_once(&world, text);
     assert_eq!(session["turn"], 1, "it joined the running turn");
@@ -296,6 +312,8 @@ fn an_urgent_message_ends_the_turn() {
 /// A command that needs an approval.
 const ESCALATED: &str = "TOOL: exec_command {\"cmd\":\"touch approved\",\"sandbox_permissions\":\"require_escalated\",\"justification\":\"may I?\"}";
 
+const APPROVAL: &str = "Would you like to run the following command?";
+
 #[test]
 fn nothing_is_typed_into_an_open_approval() {
     let Some(world) = World::codex("nothing_is_typed_into_an_open_approval") else {
@@ -304,7 +322,7 @@ fn nothing_is_typed_into_an_open_approval() {
     world.start_idle("one", &[]);
     world.send_wait("one", ESCALATED, &[]);
     world.wait_state("one", "waiting");
-    world.wait_screen("one", "may I?");
+    world.wait_screen("one", APPROVAL);
     let before = world.screen("one");
     let ids = ["sequential", "important", "urgent"].map(|mode| {
         let id = world.send("one", &format!("a {mode} one"), &["--mode", mode]);
@@ -332,7 +350,7 @@ fn a_denied_approval_ends_in_idle() {
     world.start_idle("one", &[]);
     world.send_wait("one", ESCALATED, &[]);
     world.wait_state("one", "waiting");
-    world.wait_screen("one", "may I?");
+    world.wait_screen("one", APPROVAL);
     let id = world.send("one", "after the denial", &[]);
     world.wait_held("one", &id);
     world.key("one", "Escape");
@@ -351,11 +369,14 @@ fn a_draft_survives_and_the_message_waits_for_it() {
     let draft = "please DO NOT delete the prod";
     world.type_text("one", draft);
     world.wait_screen("one", draft);
-    let before = world.screen("one");
     let first = world.send("one", "the first message", &[]);
     let reason = world.wait_held("one", &first);
     assert!(reason.contains("half-typed"), "{reason}");
-    assert_eq!(world.screen("one"), before, "the draft is as it was");
+    let line = format!("› {draft}");
+    assert!(
+        world.screen("one").lines().any(|l| l == line),
+        "the draft is as it was"
+    );
     // erased
     world.key("one", "C-u");
     world.wait_message("one", &first, "submitted");
@@ -424,14 +445,16 @@ fn a_cleared_context_is_a_new_generation() {
         world.send_wait("one", &text, &[]);
         let session = world.wait_state("one", "idle");
         known.push(field(&session, "conversation_id"));
+        // the hook that ends a turn runs before Codex takes commands again
+        world.wait_screen("one", "Worked for");
         world.type_text("one", command);
         world.wait_screen("one", command);
-        wait_until(DEADLINE, || {
+        let gone = || (!world.screen("one").contains(&text)).then_some(());
+        let cleared = (0..10).find_map(|_| {
             world.key("one", "Enter");
-            let gone = !world.screen("one").contains(&text);
-            gone.then_some(())
-        })
-        .unwrap();
+            wait_until(Duration::from_secs(2), gone)
+        });
+        assert!(cleared.is_some(), "{}", world.about("one"));
         let text = format!("after {command}");
         world.send_wait("one", &text, &[]);
         let session = world.wait_state("one", "idle");
@@ -476,10 +499,9 @@ fn two_sessions_in_one_directory_never_mix() {
     let Some(world) = World::codex("two_sessions_in_one_directory_never_mix") else {
         return;
     };
-    world.start("fk", &[]);
-    world.start("fk2", &[]);
-    world.wait_state("fk", "idle");
-    world.wait_state("fk2", "idle");
+    // one after the other: two first starts at once break Codex's own database
+    world.start_idle("fk", &[]);
+    world.start_idle("fk2", &[]);
     world.send_wait("fk", "HOLD: both\nSAY: for the first", &[]);
     world.send_wait("fk2", "for the second", &[]);
     world.wait_state("fk2", "idle");
@@ -525,21 +547,218 @@ fn usage_comes_from_the_record_and_titles_are_not_the_session() {
     assert_eq!(context["window"], 190_000);
     assert_eq!(context["used_percentage"], 50.0);
     let own = field(&world.show("one"), "conversation_id");
-    let side: Vec<Request> = world
-        .model
-        .requests()
-        .into_iter()
-        .filter(|r| !is_main(r))
-        .collect();
-    eprintln!("{} side calls", side.len());
-    for request in &side {
-        eprintln!("{} {:?}", request.path, conversation_of(request));
-        assert_ne!(conversation_of(request), Some(own.as_str()));
-    }
+    let title = |r: &Request| !is_main(r) && r.route() == "/v1/responses";
+    let title = world.model.wait_for_request(title, DEADLINE).unwrap();
+    assert_ne!(conversation_of(&title), Some(own.as_str()));
+    world.wait_screen("one", "Fake title");
     let session = world.show("one");
     assert_eq!(
         (&session["generation"], &session["turn"]),
         (&1.into(), &1.into())
     );
-    eprintln!("{:#?}", world.events("one"));
+}
+
+// ── sub-agents
+
+/// Everything that sub-agents were given.
+fn subagents_were_told(world: &World, part: &str) -> bool {
+    let all = world.model.requests();
+    all.iter()
+        .any(|r| is_subagent(r) && occurrences(r, part) > 0)
+}
+
+#[test]
+fn a_message_goes_to_the_main_conversation_while_a_sub_agent_works() {
+    let name = "a_message_goes_to_the_main_conversation_while_a_sub_agent_works";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    let (first, second) = (world.gate("first"), world.gate("second"));
+    let task = "RUN: cat first; cat second";
+    let spawn = format!("TOOL: multi_agent_v1/spawn_agent {{\"message\":\"{task}\"}}");
+    world.send_wait("one", &format!("HOLDAFTER: main\n{spawn}"), &[]);
+    world.hold("main");
+    first.wait_for_reader();
+    let important = world.send("one", "for the main one", &["--mode", "important"]);
+    world.wait_held("one", &important);
+    first.open();
+    second.wait_for_reader();
+    assert_eq!(world.show("one")["state"], "working");
+    world.model.release("main");
+    world.wait_message("one", &important, "submitted");
+    world.wait_state("one", "idle");
+    // the main conversation rests, the sub-agent goes on
+    let message = world.send_wait("one", "and another", &[]);
+    assert_eq!(message["proof"], "hook");
+    let session = world.wait_state("one", "idle");
+    second.open();
+    let done = |r: &Request| is_subagent(r) && occurrences(r, "exited with code 0") > 0;
+    assert!(world.model.wait_for_request(done, DEADLINE).is_some());
+    once(&world, "for the main one");
+    exactly_once(&world, "and another");
+    assert!(!subagents_were_told(&world, "for the main one"));
+    assert!(!subagents_were_told(&world, "and another"));
+    let after = world.wait_state("one", "idle");
+    for key in ["conversation_id", "generation", "turn"] {
+        assert_eq!(session[key], after[key], "{key}");
+    }
+}
+
+// ── the daemon dies
+
+#[test]
+fn a_daemon_killed_while_it_delivers_delivers_once() {
+    let Some(world) = World::codex("a_daemon_killed_while_it_delivers_delivers_once") else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    let mut texts = Vec::new();
+    for until in ["", "", "written", "written", "submitted", ""] {
+        let text = format!("message {} survives", texts.len());
+        let id = world.send("one", &text, &[]);
+        if !until.is_empty() {
+            world.wait_message("one", &id, until);
+        }
+        world.kill_daemon();
+        texts.push(text);
+        world.wait_message("one", &id, "submitted");
+        world.wait_state("one", "idle");
+    }
+    for text in &texts {
+        exactly_once(&world, text);
+    }
+    let session = world.show("one");
+    assert_eq!(session["generation"], 1);
+}
+
+#[test]
+fn a_daemon_killed_during_a_turn_finds_out_how_it_ended() {
+    let name = "a_daemon_killed_during_a_turn_finds_out_how_it_ended";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    for (how, expected) in [("said", 1), ("escaped", 0)] {
+        let prompt = format!("HOLD: {how}\nSAY: the end");
+        world.send_wait("one", &prompt, &[]);
+        world.hold(how);
+        let text = format!("after it was {how}");
+        let id = world.send("one", &text, &[]);
+        world.wait_held("one", &id);
+        world.kill_daemon();
+        if expected == 1 {
+            world.model.release(how);
+            world.wait_screen("one", "• the end");
+        } else {
+            world.key("one", "Escape");
+            world.wait_screen("one", "interrupted");
+        }
+        world.wait_message("one", &id, "submitted");
+        world.wait_state("one", "idle");
+        once(&world, &text);
+    }
+}
+
+#[test]
+fn a_daemon_killed_while_a_tool_runs_still_joins_the_turn() {
+    let name = "a_daemon_killed_while_a_tool_runs_still_joins_the_turn";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    for alive in [true, false] {
+        let gate = world.gate(&format!("gate-{alive}"));
+        let prompt = format!("RUN: cat gate-{alive}");
+        world.send_wait("one", &prompt, &[]);
+        gate.wait_for_reader();
+        let text = format!("joins ({alive})");
+        let id = world.send("one", &text, &["--mode", "important"]);
+        world.wait_held("one", &id);
+        world.kill_daemon();
+        if alive {
+            world.show("one"); // starts it
+        }
+        gate.open();
+        let message = world.wait_message("one", &id, "submitted");
+        if alive {
+            assert_eq!(message["way"], "hook_answer", "{}", world.about("one"));
+        }
+        world.wait_state("one", "idle");
+        once(&world, &text);
+    }
+}
+
+#[test]
+fn a_daemon_killed_before_an_approval_or_a_draft_touches_neither() {
+    let name = "a_daemon_killed_before_an_approval_or_a_draft_touches_neither";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    world.send_wait("one", ESCALATED, &[]);
+    world.wait_state("one", "waiting");
+    world.wait_screen("one", APPROVAL);
+    let first = world.send("one", "after the answer", &[]);
+    world.wait_held("one", &first);
+    world.kill_daemon();
+    world.wait_state("one", "waiting");
+    assert!(world.wait_held("one", &first).contains("a person"));
+    world.wait_screen("one", APPROVAL);
+    world.key("one", "y");
+    world.wait_message("one", &first, "submitted");
+    world.wait_state("one", "idle");
+    let draft = "half of a thought";
+    world.type_text("one", draft);
+    world.wait_screen("one", draft);
+    let second = world.send("one", "after the draft", &[]);
+    world.wait_held("one", &second);
+    world.kill_daemon();
+    assert!(world.wait_held("one", &second).contains("half-typed"));
+    world.wait_screen("one", &format!("› {draft}"));
+    world.key("one", "C-u");
+    world.wait_message("one", &second, "submitted");
+    world.wait_state("one", "idle");
+    once(&world, "after the answer");
+    exactly_once(&world, "after the draft");
+    assert_eq!(occurrences(&last(&world), draft), 0);
+}
+
+#[test]
+fn a_daemon_killed_right_after_a_start_knows_its_session() {
+    let name = "a_daemon_killed_right_after_a_start_knows_its_session";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start("one", &["--prompt=SAY: the first"]);
+    world.request_with("SAY: the first");
+    world.kill_daemon();
+    world.wait_state("one", "idle");
+    world.send_wait("one", "the second", &[]);
+    world.wait_state("one", "idle");
+    exactly_once(&world, "SAY: the first");
+    exactly_once(&world, "the second");
+}
+
+#[test]
+fn a_stopped_daemon_does_not_hold_codex_up() {
+    let Some(world) = World::codex("a_stopped_daemon_does_not_hold_codex_up") else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    world.signal_daemon(Signal::STOP);
+    submit(&world, "one", "RUN: seq 1 20000");
+    world.wait_screen("one", "• RUN done");
+    submit(&world, "one", "SAY: said while nobody listened");
+    world.wait_screen("one", "• said while nobody listened");
+    world.signal_daemon(Signal::CONT);
+    let message = world.send_wait("one", "and now?", &[]);
+    assert_eq!(message["proof"], "hook");
+    let session = world.wait_state("one", "idle");
+    assert_eq!(session["generation"], 1);
+    exactly_once(&world, "and now?");
+    let own = field(&session, "conversation_id");
+    assert_eq!(conversation_of(&last(&world)), Some(own.as_str()));
+    let problems = world.ask("/status")["problems"].clone();
+    assert_eq!(problems, Value::Array(Vec::new()));
 }
