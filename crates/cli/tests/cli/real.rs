@@ -45,6 +45,34 @@ fn the_daemon_comes_when_it_is_needed_and_goes_when_it_is_told() {
 }
 
 #[test]
+fn a_daemon_that_nobody_can_reach_makes_way() {
+    let real = Real(Home::new());
+    real.run(&["ls"]).exits(0);
+    let first = real.run(&["status", "--json"]).exits(0).json();
+    std::fs::remove_file(first["socket"].as_str().unwrap()).unwrap();
+    // as long as the old one has the lock, a command may still be told so
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while real.run(&["ls"]).code != Some(0) {
+        assert!(std::time::Instant::now() < until, "it keeps the lock");
+    }
+    let second = real.run(&["status", "--json"]).exits(0).json();
+    assert_ne!(first["pid"], second["pid"]);
+}
+
+#[test]
+fn a_daemon_that_was_killed_is_replaced_at_once() {
+    let real = Real(Home::new());
+    real.run(&["ls"]).exits(0);
+    for _ in 0..3 {
+        let status = real.run(&["status", "--json"]).exits(0).json();
+        let pid = i32::try_from(status["pid"].as_i64().unwrap()).unwrap();
+        let pid = rustix::process::Pid::from_raw(pid).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        real.run(&["ls"]).exits(0);
+    }
+}
+
+#[test]
 fn a_second_daemon_is_refused() {
     let real = Real(Home::new());
     real.run(&["ls"]).exits(0);

@@ -211,7 +211,12 @@ impl World {
     /// accepted.
     #[track_caller]
     pub fn post(&self, session: &str, id: &str, text: &str) {
-        let body = json!({"id": id, "text": text}).to_string();
+        self.post_mode(session, id, text, "sequential");
+    }
+
+    #[track_caller]
+    pub fn post_mode(&self, session: &str, id: &str, text: &str, mode: &str) {
+        let body = json!({"id": id, "text": text, "mode": mode}).to_string();
         let target = format!("/sessions/{session}/messages");
         let request = Ask::post(&target).json(body.as_bytes());
         let until = Instant::now() + DEADLINE;

@@ -87,6 +87,117 @@ fn an_important_message_survives_a_crash_while_a_tool_runs() {
 }
 
 #[test]
+fn what_a_hook_was_answered_is_not_given_again_after_a_crash() {
+    let Some(world) = claude("what_a_hook_was_answered_is_not_given_again_after_a_crash") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    for (n, mode) in ["important", "sequential"].into_iter().enumerate() {
+        let gate = world.gate(&format!("gate{n}"));
+        let prompt = format!("RUN: read l < gate{n}; echo got-$l");
+        world.send_wait("api", &prompt, &[]);
+        gate.wait_for_reader();
+        let text = format!("{mode}, and a crash as soon as the model has it.");
+        let id = world.send("api", &text, &["--mode", mode]);
+        gate.open();
+        world.request_with(&text);
+        world.kill_daemon();
+        restart(&world);
+        once(&world, "api", &id, &text);
+        world.wait_state("api", "idle");
+    }
+}
+
+#[test]
+fn ten_messages_survive_a_crash_in_the_turn_and_one_at_its_end() {
+    let Some(world) = claude("ten_messages_survive_a_crash_in_the_turn_and_one_at_its_end") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "HOLD: long\nSAY: finished", &[]);
+    world.hold("long");
+    let texts: Vec<String> = (0..10).map(|n| format!("queued words {n}.")).collect();
+    let ids: Vec<String> = texts.iter().map(|t| world.send("api", t, &[])).collect();
+    world.kill_daemon();
+    restart(&world);
+    world.model.release("long");
+    world.request_with(&texts[9]);
+    world.kill_daemon();
+    restart(&world);
+    let last = closing(&world, "api");
+    for (text, id) in texts.iter().zip(&ids) {
+        world.wait_message("api", id, "consumed");
+        assert_eq!(
+            occurrences(&last, text),
+            1,
+            "{text}\n{}",
+            world.about("api")
+        );
+    }
+}
+
+#[test]
+fn an_urgent_message_survives_a_crash_and_interrupts_once() {
+    let Some(world) = claude("an_urgent_message_survives_a_crash_and_interrupts_once") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "HOLD: ever\nSAY: only half", &[]);
+    world.hold("ever");
+    let held = world.request_with("HOLD: ever");
+    world.wait_screen("api", "●");
+    let text = "urgent, and then a crash";
+    world.post_mode("api", "urgent-crash", text, "urgent");
+    world.kill_daemon();
+    restart(&world);
+    assert!(
+        world
+            .model
+            .wait_for_abandoned(held.seq, crate::common::DEADLINE)
+    );
+    world.request_with(text);
+    once(&world, "api", "urgent-crash", text);
+}
+
+#[test]
+fn turns_that_end_without_a_hook_are_known_after_a_crash() {
+    let Some(world) = claude("turns_that_end_without_a_hook_are_known_after_a_crash") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "HOLD: ever\nSAY: only half", &[]);
+    world.hold("ever");
+    world.wait_screen("api", "●");
+    let text = "after an Escape that nobody saw";
+    let id = world.send("api", text, &[]);
+    world.kill_daemon();
+    world.key("api", "Escape");
+    world.wait_screen("api", "Interrupted");
+    restart(&world);
+    world.request_with(text);
+    once(&world, "api", &id, text);
+
+    world.wait_state("api", "idle");
+    world.send_wait("api", "HOLD: error\nRUN: true", &[]);
+    world.hold("error");
+    let text = "after an error that nobody saw";
+    let id = world.send("api", text, &[]);
+    world.kill_daemon();
+    world.model.control(|control| {
+        control.fail_next = Some(sm_testkit::model::FailNext {
+            status: 400,
+            message: "no".into(),
+            count: 1,
+        });
+    });
+    world.model.release("error");
+    world.wait_screen("api", "API Error");
+    restart(&world);
+    world.request_with(text);
+    once(&world, "api", &id, text);
+}
+
+#[test]
 fn a_turn_that_ended_without_a_daemon_is_known_afterwards() {
     let Some(world) = claude("a_turn_that_ended_without_a_daemon_is_known_afterwards") else {
         return;

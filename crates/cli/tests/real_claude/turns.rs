@@ -69,7 +69,11 @@ fn important_joins_the_turn(test: &str, command: &str) {
     assert!(world.wait_held("api", &id).contains("working"));
     gate.open();
     let request = world.request_with(text);
-    assert_eq!(occurrences(&request, "got-open"), 1, "with the tool's result");
+    assert_eq!(
+        occurrences(&request, "got-open"),
+        1,
+        "with the tool's result"
+    );
     let message = world.wait_message("api", &id, "submitted");
     assert_eq!(message["way"], "hook_answer");
     assert_eq!(message["proof"], "transcript");
