@@ -29,6 +29,7 @@ mod sources;
 mod spooling;
 mod stored;
 mod terminate;
+mod transcripts;
 mod view;
 mod watch;
 

@@ -2,6 +2,7 @@
 
 use crate::perform::Seat;
 use crate::sources::{self, Reach};
+use crate::transcripts;
 use sm_agents::kind;
 use sm_core::signal::{Activity, Composer, Evidence, ScreenMark, ScreenReading};
 use sm_core::{AgentKind, Event};
@@ -43,22 +44,21 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     seat.event(Event::Probed { probe, evidence });
 }
 
-/// The transcript that belongs to the present conversation, wherever its path was learned.
+/// The transcript that belongs to the present conversation, wherever its path was learned. After a
+/// restart those of older ones come first, if what is under way may have landed there.
 pub async fn follow(seat: &Seat) {
     let Some(conversation) = &seat.record.conversation else {
         return;
     };
-    let path = match (&seat.record.transcript, &seat.extra.agent_home) {
-        (Some(path), _) => Some(std::path::PathBuf::from(path)),
-        (None, Some(home)) => kind::transcript_path(
-            seat.record.agent,
-            home,
-            seat.record.cwd.as_ref(),
-            conversation,
-        ),
-        (None, None) => None,
-    };
-    if let Some(path) = path {
+    if seat.sources.followed().await.is_none() {
+        let records = seat.record.records_to_read();
+        for old in records.iter().filter(|old| *old != conversation) {
+            if let Some(path) = transcripts::path_of(seat, old).await {
+                seat.sources.follow(&path, old, &seat.handle).await;
+            }
+        }
+    }
+    if let Some(path) = transcripts::path_of(seat, conversation).await {
         seat.sources.follow(&path, conversation, &seat.handle).await;
         let changed = crate::watch::Changed::Transcript(seat.record.id.clone());
         seat.hub.watcher.watch(&path, changed);

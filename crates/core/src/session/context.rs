@@ -65,15 +65,9 @@ impl Session {
         self.rec.last_signal.max(self.rec.context_since)
     }
 
-    /// Conversations whose records may hold the proof of what is under way, oldest first; the
-    /// present one is the last. After a restart they are read in this order before any evidence.
+    /// See [`super::Record::records_to_read`].
     pub fn records_to_read(&self) -> Vec<ConversationId> {
-        let from = self.rec.flight.as_ref().and_then(|flight| {
-            let theirs = flight.conversation.as_ref()?;
-            self.rec.past.iter().position(|past| past == theirs)
-        });
-        let old = from.map_or(&[][..], |from| &self.rec.past[from..]);
-        old.iter().chain(&self.rec.conversation).cloned().collect()
+        self.rec.records_to_read()
     }
 
     /// The conversation is the session's, as its producer said at `at`. A first one fills

@@ -87,6 +87,19 @@ pub struct Record {
     pub context_since: Timestamp,
 }
 
+impl Record {
+    /// Conversations whose records may hold the proof of what is under way, oldest first; the
+    /// present one is the last. After a restart they are read in this order before any evidence.
+    pub fn records_to_read(&self) -> Vec<ConversationId> {
+        let from = self.flight.as_ref().and_then(|flight| {
+            let theirs = flight.conversation.as_ref()?;
+            self.past.iter().position(|past| past == theirs)
+        });
+        let old = from.map_or(&[][..], |from| &self.past[from..]);
+        old.iter().chain(&self.conversation).cloned().collect()
+    }
+}
+
 /// The one delivery a session has under way.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Flight {

@@ -181,12 +181,11 @@ async fn follow(
 /// watched when its path was learned can be now.
 fn watch_known(hub: &Arc<Hub>, handle: &Handle, published: &Arc<Published>) {
     let (record, extra) = (&published.record, &published.extra);
-    if let (Some(home), Some(process)) = (&extra.agent_home, record.process) {
-        if let Some(path) = kind::status_path(record.agent, home, process.pid) {
-            if hub.watcher.watch(&path, Changed::Status(handle.id.clone())) {
-                crate::dispatch::status(handle);
-            }
-        }
+    if let (Some(home), Some(process)) = (&extra.agent_home, record.process)
+        && let Some(path) = kind::status_path(record.agent, home, process.pid)
+        && hub.watcher.watch(&path, Changed::Status(handle.id.clone()))
+    {
+        crate::dispatch::status(handle);
     }
     let Some(path) = &record.transcript else {
         return;
@@ -299,14 +298,14 @@ pub async fn taken(
     let waiter = WaiterId(waiter);
     match hub.mailboxes.take(waiter) {
         Some((session, flight)) => {
-            hub.wake(
-                &session,
-                Event::Mailed {
-                    flight,
-                    waiter,
-                    taken: true,
-                },
-            );
+            // the text goes to the agent only when it is written down that it does
+            let handle = hub.sessions.get(&session).ok_or_else(ApiError::gone)?;
+            let taken = Event::Mailed {
+                flight,
+                waiter,
+                taken: true,
+            };
+            super::sessions::act(&handle, taken).await?;
             Ok(StatusCode::OK)
         }
         None => Err(ApiError::conflict(
