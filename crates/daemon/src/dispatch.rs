@@ -10,6 +10,7 @@ use sm_agents::kind;
 use sm_client::spool::Spool;
 use sm_core::{Event, SessionId};
 use sm_runtime::{Events, PaneId, RuntimeEvent};
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -107,7 +108,9 @@ pub async fn files(hub: Arc<Hub>, mut changed: mpsc::UnboundedReceiver<PathBuf>)
                             status(&handle);
                         }
                     }
-                    Changed::Spool => spool(&hub).await,
+                    Changed::Spool => {
+                        spool(&hub).await;
+                    }
                 }
             }
         }
@@ -138,14 +141,15 @@ struct Line {
     body: String,
 }
 
-/// Takes in what hooks could not deliver, in order.
-pub async fn spool(hub: &Arc<Hub>) {
+/// Takes in what hooks could not deliver, in order. Answers which sessions' agents have ended.
+pub async fn spool(hub: &Arc<Hub>) -> HashSet<SessionId> {
+    let mut ended = HashSet::new();
     let spool = Spool::new(hub.paths.spool_dir());
     let taken = match hub.spooling.take(&spool) {
         Ok(taken) => taken,
         Err(error) => {
             hub.problem(format!("the spool of hook events cannot be read: {error}"));
-            return;
+            return ended;
         }
     };
     for file in taken {
@@ -153,9 +157,13 @@ pub async fn spool(hub: &Arc<Hub>) {
         match file.lines() {
             Ok(lines) => {
                 for line in lines.flatten() {
-                    if let Some(handle) = spooled(hub, &line).await
-                        && !woken.iter().any(|known| known.id == handle.id)
-                    {
+                    let Some((handle, what)) = spooled(hub, &line).await else {
+                        continue;
+                    };
+                    if what == Spooled::Exit {
+                        ended.insert(handle.id.clone());
+                    }
+                    if !woken.iter().any(|known| known.id == handle.id) {
                         woken.push(handle);
                     }
                 }
@@ -179,9 +187,17 @@ pub async fn spool(hub: &Arc<Hub>) {
             }
         });
     }
+    ended
 }
 
-async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<Handle> {
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Spooled {
+    /// A launcher's last word.
+    Exit,
+    Other,
+}
+
+async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<(Handle, Spooled)> {
     let Ok(line) = serde_json::from_slice::<Line>(line) else {
         tracing::warn!("a torn line in the spool was skipped");
         return None;
@@ -193,7 +209,11 @@ async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<Handle> {
         if let Err(error) = api::launcher_report(hub, &handle, &line.event, line.body.as_bytes()) {
             tracing::warn!(?error, "a spooled report of a launcher was not understood");
         }
-        return Some(handle);
+        let what = match line.event.as_str() {
+            "exited" => Spooled::Exit,
+            _ => Spooled::Other,
+        };
+        return Some((handle, what));
     }
     let incoming = Incoming {
         agent: line.agent,
@@ -205,5 +225,5 @@ async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<Handle> {
         body: line.body.into_bytes(),
     };
     api::deliver_hook(hub, &handle, incoming, None).await;
-    Some(handle)
+    Some((handle, Spooled::Other))
 }

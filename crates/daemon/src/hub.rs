@@ -4,6 +4,7 @@
 use crate::actor::{Published, Wake};
 use crate::answers::Answers;
 use crate::config::Config;
+use crate::endings::Endings;
 use crate::launches::Launches;
 use crate::mailboxes::Mailboxes;
 use crate::spooling::Spooling;
@@ -30,6 +31,7 @@ pub struct Hub {
     pub mailboxes: Mailboxes,
     pub spooling: Spooling,
     pub launches: Launches,
+    pub endings: Endings,
     pub watcher: Watcher,
     /// Every line that is on disk, for those who follow.
     pub followers: broadcast::Sender<EventRow>,

@@ -203,6 +203,7 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
         name: made.session_name,
         session: made.session.to_string(),
         pane: made.pane.to_string(),
+        pane_start: sm_client::process::start_time(made.pid).unwrap_or(0),
         pane_pid: made.pid,
     })
 }

@@ -11,6 +11,7 @@ pub mod api;
 mod clock;
 pub mod config;
 mod dispatch;
+mod endings;
 mod gc;
 mod hub;
 mod launch;

@@ -1,6 +1,7 @@
 //! Carrying out effects. Nothing here decides: results go back to the actor as events.
 
 use crate::actor::Wake;
+use crate::endings::Ending;
 use crate::hub::{Handle, Hub};
 use crate::sources::Sources;
 use crate::stored::Extra;
@@ -70,7 +71,11 @@ pub fn perform(seat: Seat, effect: Effect) {
             tokio::spawn(async move { launch::launch(seat, plan).await });
         }
         Effect::Terminate => {
-            tokio::spawn(async move { terminate::terminate(seat).await });
+            let ending = Ending::begin(&seat.hub, &seat.record.id);
+            tokio::spawn(async move {
+                terminate::terminate(seat).await;
+                drop(ending);
+            });
         }
         Effect::CloseTerminal => {
             tokio::spawn(async move { terminate::close(&seat).await });

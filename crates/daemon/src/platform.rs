@@ -12,21 +12,37 @@ mod system {
 
     /// All processes of the terminal session that this process leads.
     pub fn terminal_session(leader: u32) -> Vec<u32> {
-        let Ok(entries) = std::fs::read_dir("/proc") else {
-            return Vec::new();
-        };
-        entries
-            .flatten()
-            .filter_map(|entry| entry.file_name().to_str()?.parse().ok())
-            .filter(|pid| session_of(*pid) == Some(leader))
+        pids()
+            .filter(|pid| field(*pid, 3) == Some(leader))
             .collect()
     }
 
-    /// Field 6 of /proc/PID/stat, behind the name that may hold anything.
-    fn session_of(pid: u32) -> Option<u32> {
+    /// All processes that this one has started, and what those have started.
+    pub fn descendants(of: u32) -> Vec<u32> {
+        let parents: Vec<(u32, u32)> = pids()
+            .filter_map(|pid| Some((pid, field(pid, 1)?)))
+            .collect();
+        let mut found = vec![of];
+        let mut at = 0;
+        while let Some(parent) = found.get(at).copied() {
+            let children = parents.iter().filter(|(_, of)| *of == parent);
+            let new: Vec<u32> = children.map(|(pid, _)| *pid).collect();
+            found.extend(new.into_iter().filter(|pid| *pid != of));
+            at += 1;
+        }
+        found.split_off(1)
+    }
+
+    fn pids() -> impl Iterator<Item = u32> {
+        let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+    }
+
+    /// A number of /proc/PID/stat, counted from behind the name, which may hold anything.
+    fn field(pid: u32, at: usize) -> Option<u32> {
         let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
         let (_, rest) = stat.rsplit_once(')')?;
-        rest.split_ascii_whitespace().nth(3)?.parse().ok()
+        rest.split_ascii_whitespace().nth(at)?.parse().ok()
     }
 }
 
@@ -39,6 +55,10 @@ mod system {
     pub fn terminal_session(_leader: u32) -> Vec<u32> {
         Vec::new()
     }
+
+    pub fn descendants(_of: u32) -> Vec<u32> {
+        Vec::new()
+    }
 }
 
-pub use system::{process_name, terminal_session};
+pub use system::{descendants, process_name, terminal_session};

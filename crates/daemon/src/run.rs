@@ -18,7 +18,7 @@ use sm_client::paths::Paths;
 use sm_core::{Event, Message, MessageMeta, Session, SessionId};
 use sm_runtime::{PaneInfo, Socket, Tmux, TmuxConfig};
 use sm_store::{Loaded, OpenNotice, OpenOptions, SqliteStore, Store, Writer};
-use std::collections::{HashMap, VecDeque};
+use std::collections::{HashMap, HashSet, VecDeque};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -78,6 +78,10 @@ impl ServeError {
     }
 }
 
+/// How long it may take to find out which sessions live, before anybody is served.
+const LIVING_PATIENCE: Duration = Duration::from_secs(2);
+/// How long processes that are being ended may take, before we stop without them.
+const ENDING_PATIENCE: Duration = Duration::from_secs(15);
 /// The end of another daemon takes no longer than this.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
 
@@ -177,6 +181,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         mailboxes: Default::default(),
         spooling: Default::default(),
         launches: Default::default(),
+        endings: Default::default(),
         watcher,
         followers: broadcast::channel(4096).0,
         order: Mutex::new(()),
@@ -194,12 +199,16 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         hub.problem(explain(&notice));
     }
     let waiting = revive(&hub, &loaded);
-    dispatch::spool(&hub).await;
+    let ended = dispatch::spool(&hub).await;
     hub.watcher.watch(
         &hub.paths.spool_dir().join(sm_client::spool::FILE_NAME),
         Changed::Spool,
     );
 
+    tokio::spawn(dispatch::terminals(Arc::clone(&hub), terminal_events));
+    let found = tokio::spawn(find_the_living(Arc::clone(&hub), waiting, ended));
+    // nobody is told of a session that lives no more; but a tmux that hangs does not keep us
+    let _ = tokio::time::timeout(LIVING_PATIENCE, found).await;
     let unix = listen_unix(&hub.paths)?;
     let token = access::load_or_create_token(&hub.paths.token_file())
         .map_err(|error| ServeError::io("the token could not be made", error))?;
@@ -226,9 +235,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
             stop.clone(),
         )));
     }
-    tokio::spawn(dispatch::terminals(Arc::clone(&hub), terminal_events));
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
-    tokio::spawn(find_the_living(Arc::clone(&hub), waiting));
     tokio::spawn(empty_outbox(Arc::clone(&hub), loaded));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
@@ -283,6 +290,8 @@ async fn socket_lost(path: &Path) {
 
 /// Everything that is not yet written is written; sessions go on without us.
 async fn finish(hub: &Hub) {
+    // who was to be ended is ended by us: nobody would do it after us
+    let _ = tokio::time::timeout(ENDING_PATIENCE, hub.endings.over(None)).await;
     for handle in hub.sessions.all() {
         let (tx, rx) = oneshot::channel();
         handle.send(Wake::Finish { done: tx });
@@ -445,7 +454,13 @@ fn revive(hub: &Arc<Hub>, loaded: &Loaded) -> HashMap<SessionId, oneshot::Sender
 }
 
 /// Tells every session whether its terminal still lives; says which do not.
-async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sender<Event>>) {
+/// `ended`: whose launcher has told how its agent ended, which is heard next.
+async fn find_the_living(
+    hub: Arc<Hub>,
+    waiting: HashMap<SessionId, oneshot::Sender<Event>>,
+    ended: HashSet<SessionId>,
+) {
+    let all: Vec<SessionId> = waiting.keys().cloned().collect();
     let any_live = hub
         .sessions
         .all()
@@ -467,7 +482,7 @@ async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sen
                 .iter()
                 .find(|p| p.pane == pane && p.pid == terminal.pane_pid)
         });
-        let terminal_alive = pane.is_some();
+        let terminal_alive = pane.is_some() || ended.contains(&id);
         if now.record.state.is_live() && !terminal_alive {
             tracing::warn!(session = %now.record.name, "its terminal is gone");
         }
@@ -481,6 +496,11 @@ async fn find_the_living(hub: Arc<Hub>, waiting: HashMap<SessionId, oneshot::Sen
             }));
         }
         watch_again(&hub, &handle);
+    }
+    for handle in all.iter().filter_map(|id| hub.sessions.get(id)) {
+        let (tx, rx) = oneshot::channel();
+        handle.send(Wake::Messages { reply: tx });
+        let _ = rx.await; // it has heard it, and what was spooled for it
     }
 }
 

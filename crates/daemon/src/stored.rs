@@ -39,6 +39,9 @@ pub struct Terminal {
     pub session: String,
     pub pane: String,
     pub pane_pid: u32,
+    /// When that process started; 0: not known.
+    #[serde(default)]
+    pub pane_start: u64,
 }
 
 impl Terminal {

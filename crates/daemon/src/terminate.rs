@@ -1,9 +1,10 @@
 //! Ending a session's own processes, and nobody else's: the agent is known by pid and start time,
-//! what it left behind by the terminal session it belongs to.
+//! what it started by being its child when it is ended, or by the terminal session it belongs to.
 
 use crate::actor::Wake;
 use crate::perform::Seat;
 use crate::platform;
+use crate::stored::Terminal;
 use sm_client::process::Process;
 use sm_core::Event;
 use std::time::Duration;
@@ -12,6 +13,8 @@ const TERM: i32 = 15;
 const KILL: i32 = 9;
 /// How long an agent may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How often it is looked for processes that were started while others were ended.
+const ROUNDS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(50);
 
 pub async fn terminate(seat: Seat) {
@@ -24,10 +27,20 @@ pub async fn terminate(seat: Seat) {
         })
         .into_iter()
         .collect();
+    // looked for while it lives: afterwards they are nobody's children
+    let alive = own.iter().filter(|p| p.is_alive());
+    let children: Vec<Process> = alive
+        .flat_map(|p| processes(platform::descendants(p.pid)))
+        .collect();
     end(&own).await;
-    if let Some(terminal) = &seat.extra.terminal {
-        // what the agent started and left in its terminal session
-        end(&of_terminal(terminal.pane_pid)).await;
+    let mut left = children;
+    for _ in 0..ROUNDS {
+        left.extend(seat.extra.terminal.iter().flat_map(of_terminal));
+        if left.is_empty() {
+            break;
+        }
+        end(&left).await;
+        left.clear(); // one may have started another meanwhile
     }
     close(&seat).await;
     let now = seat.handle.now();
@@ -73,10 +86,62 @@ fn signal_all(processes: &[Process], signal: i32) {
     }
 }
 
-/// All processes of the terminal session that the pane's process leads.
-fn of_terminal(leader: u32) -> Vec<Process> {
-    platform::terminal_session(leader)
-        .into_iter()
-        .filter_map(Process::of)
-        .collect()
+/// All processes of the terminal session that the pane's process leads, or led.
+fn of_terminal(terminal: &Terminal) -> Vec<Process> {
+    if is_anothers(terminal, Process::of(terminal.pane_pid)) {
+        return Vec::new();
+    }
+    processes(platform::terminal_session(terminal.pane_pid))
+}
+
+/// Whether the pid of the pane's process belongs to another process by now. As long as anybody is in
+/// a terminal session, the system gives its leader's pid to nobody else.
+fn is_anothers(terminal: &Terminal, now: Option<Process>) -> bool {
+    terminal.pane_start != 0 && now.is_some_and(|p| p.start != terminal.pane_start)
+}
+
+fn processes(pids: Vec<u32>) -> Vec<Process> {
+    pids.into_iter().filter_map(Process::of).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pid_that_went_to_another_process_is_left_alone() {
+        let own = Process::this().unwrap();
+        let mut terminal = Terminal {
+            name: "api".into(),
+            session: "$1".into(),
+            pane: "%1".into(),
+            pane_pid: own.pid,
+            pane_start: own.start,
+        };
+        assert!(!is_anothers(&terminal, Some(own)));
+        assert!(
+            !is_anothers(&terminal, None),
+            "its children may still be there"
+        );
+        terminal.pane_start += 1;
+        assert!(is_anothers(&terminal, Some(own)));
+        assert!(of_terminal(&terminal).is_empty());
+    }
+
+    #[tokio::test]
+    async fn a_process_of_another_start_time_is_not_signalled() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let real = Process::of(child.id()).unwrap();
+        let reused = Process {
+            start: real.start + 1,
+            ..real
+        };
+        end(&[reused]).await;
+        assert!(child.try_wait().unwrap().is_none(), "it lives");
+        end(&[real]).await;
+        child.wait().unwrap();
+    }
 }

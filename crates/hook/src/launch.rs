@@ -264,9 +264,10 @@ impl Launcher {
     fn report_exit(&self, status: ExitStatus) -> Next {
         let number = |value: Option<i32>| value.map_or("null".to_owned(), |n| n.to_string());
         let fields = format!(
-            "\"code\":{},\"signal\":{}",
+            "\"code\":{},\"signal\":{},\"from_outside\":{}",
             number(status.code()),
-            number(status.signal())
+            number(status.signal()),
+            platform::told_to_end()
         );
         let (caller, body) = (self.caller(), self.body(&fields));
         let deadline = Instant::now() + PATIENCE;

@@ -46,12 +46,15 @@ const TCSANOW: c_int = 0;
 
 /// The agent that signals are passed on to; 0 when there is none.
 static AGENT: AtomicI32 = AtomicI32::new(0);
+/// Somebody told the launcher to end: the terminal hung up, the machine stops.
+static TOLD: AtomicBool = AtomicBool::new(false);
 /// A signal came that the launcher itself must follow.
 static MUST_END: AtomicBool = AtomicBool::new(false);
 
 // Only loads, stores and kill: all of it is allowed in a signal handler.
 extern "C" fn pass_on(number: c_int) {
     let agent = AGENT.load(Ordering::SeqCst);
+    TOLD.store(true, Ordering::SeqCst);
     if agent > 0 {
         // SAFETY: kill takes two integers. `AGENT` is cleared before the child is reaped, so the
         // pid is still that of our child.
@@ -108,6 +111,11 @@ pub fn agent_started(pid: u32) {
     if MUST_END.load(Ordering::SeqCst) {
         let _ = sm_client::platform::signal_process(pid, SIGTERM);
     }
+}
+
+/// Whether the agent was told to end through the launcher, whatever it made of that.
+pub fn told_to_end() -> bool {
+    TOLD.load(Ordering::SeqCst)
 }
 
 /// Whether the launcher was told to end.

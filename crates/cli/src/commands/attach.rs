@@ -18,6 +18,10 @@ impl Attach {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         let daemon = Daemon::open()?;
         if !environment::is_interactive() {
+            let found = daemon.session(&self.session)?.value;
+            if crate::attach::has_ended(&found) {
+                return Err(crate::attach::ended(&daemon, &found));
+            }
             return Err(
                 CommandError::not_usable("attaching needs a terminal, and this is none").hint(
                     format!(

@@ -54,6 +54,8 @@ struct Report {
     error: String,
     code: Option<i32>,
     signal: Option<i32>,
+    /// The launcher was told to end: with its terminal, or with the machine.
+    from_outside: bool,
 }
 
 pub async fn started(
@@ -109,6 +111,9 @@ pub fn report(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result<
             launch,
             reason: report.error,
         })),
+        "exited" if report.from_outside && launch == now.record.launch => {
+            handle.send(Wake::Event(Event::TerminalGone));
+        }
         "exited" => {
             handle.send(Wake::Event(Event::Exited {
                 launch,

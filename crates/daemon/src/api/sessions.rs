@@ -291,10 +291,11 @@ pub async fn kill(
     let handle = read::session(&hub, &wanted)?;
     let mut seen = handle.subscribe();
     act(&handle, Event::KillAsked).await?;
-    let ended = tokio::time::timeout(
-        Duration::from_secs(15),
-        seen.wait_for(|p| !p.record.state.is_live() && p.extra.terminal.is_none()),
-    )
+    let ended = tokio::time::timeout(Duration::from_secs(15), async {
+        let over = seen.wait_for(|p| !p.record.state.is_live() && p.extra.terminal.is_none());
+        let _ = over.await;
+        hub.endings.over(Some(&handle.id)).await;
+    })
     .await
     .is_ok();
     let view = view(&hub, &handle);
