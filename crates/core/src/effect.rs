@@ -15,8 +15,13 @@ pub enum Effect {
     CloseTerminal,
     /// Ask every source. `ours`: does the composer hold exactly this text?
     Probe { probe: u64, ours: Option<String> },
-    /// Bracketed pastes into the agent's own pane, one after the other.
-    Paste { flight: u64, pastes: Vec<String> },
+    /// Bracketed pastes into the agent's own pane, one after the other, only if the screen is still
+    /// the one that was looked at.
+    Paste {
+        flight: u64,
+        pastes: Vec<String>,
+        guard: Option<ScreenMark>,
+    },
     /// Press a key, only if the screen is still the one that was looked at.
     Press {
         flight: u64,

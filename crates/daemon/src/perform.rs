@@ -47,11 +47,22 @@ pub fn perform(seat: Seat, effect: Effect) {
         Effect::Probe { probe, ours } => {
             tokio::spawn(async move { probe::probe(seat, probe, ours).await });
         }
-        Effect::Paste { flight, pastes } => {
+        Effect::Paste {
+            flight,
+            pastes,
+            guard,
+        } => {
             tokio::spawn(async move {
-                let mut ok = true;
-                for text in &pastes {
-                    ok = ok && paste(&seat, text).await;
+                let mut texts = pastes.iter();
+                let ok = match texts.next() {
+                    Some(first) => paste(&seat, first, guard).await,
+                    None => false,
+                };
+                if ok {
+                    for text in texts {
+                        // what becomes of it is seen in the composer
+                        paste(&seat, text, None).await;
+                    }
                 }
                 seat.event(Event::Pasted { flight, ok });
             });
@@ -109,11 +120,11 @@ fn spill(seat: &Seat, message: &MessageId, text: &str) {
     }
 }
 
-async fn paste(seat: &Seat, text: &str) -> bool {
+async fn paste(seat: &Seat, text: &str, guard: Option<ScreenMark>) -> bool {
     let Some(pane) = seat.extra.terminal.as_ref().and_then(|t| t.pane_id()) else {
         return false;
     };
-    match seat.hub.tmux.paste(pane, text, None).await {
+    match seat.hub.tmux.paste(pane, text, guard.as_ref()).await {
         Ok(Typed::Done) => true,
         Ok(Typed::ScreenMoved) => false,
         Err(error) => {

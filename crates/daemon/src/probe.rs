@@ -4,7 +4,7 @@ use crate::perform::Seat;
 use crate::sources::{self, Reach};
 use crate::transcripts;
 use sm_agents::kind;
-use sm_core::signal::{Activity, Composer, Evidence, ScreenMark, ScreenReading};
+use sm_core::signal::{Activity, Composer, Evidence, ScreenReading};
 use sm_core::{AgentKind, Event};
 use sm_runtime::{Capture, Screen};
 
@@ -98,13 +98,7 @@ async fn look(seat: &Seat) -> Option<Screen> {
 }
 
 fn read(agent: AgentKind, screen: &Screen, ours: Option<&str>) -> Option<ScreenReading> {
-    let mark = ScreenMark {
-        cursor_x: screen.mark.cursor_x,
-        cursor_y: screen.mark.cursor_y,
-        title: screen.mark.title.clone(),
-        history: screen.mark.history,
-        alternate: screen.mark.alternate,
-    };
+    let mark = screen.mark.clone();
     if !kind::profile(agent).reads_screen {
         return None;
     }

@@ -6,7 +6,7 @@ use crate::effect::{Answer, Effect, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Hold, Message, Mode, Way};
 use crate::profile::PasteFit;
-use crate::signal::{Activity, Composer, Evidence};
+use crate::signal::{Activity, Composer, Evidence, ScreenMark};
 use crate::words;
 
 /// A held message is looked at again after this, then twice that, up to the longest.
@@ -132,7 +132,7 @@ impl Session {
             return;
         };
         if !self.profile.reads_screen {
-            self.paste(flight.no, now);
+            self.paste(flight.no, None, now);
             return;
         }
         let fit = self.flight_fit().unwrap_or(PasteFit::Empty);
@@ -165,7 +165,8 @@ impl Session {
                     self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
                 }
                 PasteFit::Exact { .. } | PasteFit::Changed { .. } | PasteFit::Empty => {
-                    self.paste(flight.no, now);
+                    let guard = evidence.screen.as_ref().map(|screen| screen.mark.clone());
+                    self.paste(flight.no, guard, now);
                 }
             },
             // pasted before, and never taken: it only lacks its Enter
@@ -191,7 +192,7 @@ impl Session {
         seen.is_some_and(|seen| Some(seen) != self.rec.conversation.as_ref())
     }
 
-    fn paste(&mut self, no: u64, now: Timestamp) {
+    fn paste(&mut self, no: u64, guard: Option<ScreenMark>, now: Timestamp) {
         let Some(pastes) = self.flight_pastes() else {
             return;
         };
@@ -201,7 +202,11 @@ impl Session {
         }
         self.flight_at = Some(now.plus(2_000));
         self.journal();
-        self.effect(Effect::Paste { flight: no, pastes });
+        self.effect(Effect::Paste {
+            flight: no,
+            pastes,
+            guard,
+        });
     }
 
     /// The mailbox leaves the composer alone; without it the message waits.

@@ -19,6 +19,9 @@ pub(super) const SETTLE: i64 = 1_500;
 /// Deliveries that did not arrive before the message fails.
 const ATTEMPTS: u32 = 5;
 
+/// A paste that was not done is tried again after this.
+const PASTE_AGAIN: i64 = 150;
+
 impl Session {
     /// The text of the flight exactly as the agent gets it; the same before and after a crash.
     pub(super) fn flight_text(&self) -> Option<String> {
@@ -192,7 +195,9 @@ impl Session {
             return;
         }
         if !ok {
-            self.requeue(now);
+            // nothing was given: somebody began to type, or the terminal refused
+            self.drop_flight();
+            self.recheck_at = now.plus(PASTE_AGAIN);
             return;
         }
         for id in flight.messages.clone() {

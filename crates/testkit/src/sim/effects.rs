@@ -31,11 +31,15 @@ impl World {
                     );
                 }
             }
-            Effect::Paste { flight, pastes } => {
+            Effect::Paste {
+                flight,
+                pastes,
+                guard,
+            } => {
                 self.pounce();
                 let text = pastes.concat();
                 tr!(self, "paste {text:?}");
-                let ok = self.paste(text);
+                let ok = self.paste(text, guard.as_ref());
                 self.result(Event::Pasted { flight, ok });
             }
             Effect::Press { flight, key, guard } => {

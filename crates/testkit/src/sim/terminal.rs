@@ -8,11 +8,15 @@ use sm_core::{AgentKind, Key, KeyOutcome};
 
 impl World {
     /// A bracketed paste is on its way to the composer.
-    pub(super) fn paste(&mut self, text: String) -> bool {
-        self.stats.pastes += 1;
+    pub(super) fn paste(&mut self, text: String, guard: Option<&ScreenMark>) -> bool {
         if !self.terminal_alive {
             return false;
         }
+        let moved = guard.is_some_and(|guard| *guard != self.agent.mark(self.now));
+        if moved && self.options.mutation != Mutation::IgnoreGuard {
+            return false;
+        }
+        self.stats.pastes += 1;
         let launch = self.agent.launch;
         if self.agent.kind == AgentKind::Generic {
             self.render(launch, text); // it reads what comes, in order

@@ -75,7 +75,8 @@ fn a_command_sent_by_a_session_is_typed_as_it_is() {
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(outcome.effects.contains(&Effect::Paste {
         flight: 1,
-        pastes: vec!["/compact".into()]
+        pastes: vec!["/compact".into()],
+        guard: Some(ScreenMark::default()),
     }));
 }
 
