@@ -125,6 +125,7 @@ impl Session {
         self.waiters.clear();
         self.probe = None;
         self.gone_since = None;
+        self.ready_since = None;
         if let Some(flight) = self.rec.flight.as_mut() {
             flight.phase_since = now; // of before the loss: the evidence tells what became of it
             self.flight_at = Some(now.plus(1_000));

@@ -66,6 +66,8 @@ pub struct Session {
     pub(crate) missing: Option<u64>,
     /// Since when the agent's process is gone without anybody having reported its end.
     pub(crate) gone_since: Option<Timestamp>,
+    /// Since when a starting agent shows its prompt.
+    pub(crate) ready_since: Option<Timestamp>,
     changes: Changes,
 }
 
@@ -188,6 +190,7 @@ impl Session {
             told_hold: false,
             missing: None,
             gone_since: None,
+            ready_since: None,
             changes: Changes::default(),
         }
     }

@@ -8,6 +8,10 @@ use crate::signal::{Activity, Composer, Evidence, Fact, StatusReading};
 
 /// A source that does not say when it was written is believed against a state of this age.
 const SETTLED: i64 = 2_000;
+/// So long a prompt has to be seen before a starting agent that says nothing counts as ready.
+const READY: i64 = 400;
+/// And so long after that it is looked at again.
+const READY_LOOK: i64 = 2_000;
 
 impl Session {
     pub(super) fn facts(&mut self, facts: Vec<Fact>, now: Timestamp) {
@@ -196,8 +200,33 @@ impl Session {
             return;
         }
         match evidence.idle() {
-            Some(activity) => self.activity(&activity, None, asked_at, now),
-            None => self.arm_check(now),
+            Some(Activity::Idle) if self.rec.state == State::Starting => {
+                self.seems_ready(asked_at, now);
+            }
+            Some(activity) => {
+                self.ready_since = None;
+                self.activity(&activity, None, asked_at, now);
+            }
+            None => {
+                self.ready_since = None;
+                self.arm_check(now);
+            }
+        }
+    }
+
+    /// A prompt on the screen of a starting agent: a dialog may still take its place, so it has to
+    /// stay for a moment, and is looked at again soon.
+    fn seems_ready(&mut self, asked_at: Timestamp, now: Timestamp) {
+        match self.ready_since {
+            Some(since) if asked_at.since(since) >= READY => {
+                self.become_state(State::Idle, "it is ready", now);
+                self.check_at = Some(now.plus(READY_LOOK));
+            }
+            Some(since) => self.check_at = Some(since.plus(READY)),
+            None => {
+                self.ready_since = Some(now);
+                self.check_at = Some(now.plus(READY));
+            }
         }
     }
 

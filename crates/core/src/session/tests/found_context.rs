@@ -43,7 +43,9 @@ fn a_nested_agent_does_not_become_the_first_conversation() {
         launch: 1,
         process: Process { pid: 7, start: 70 },
     });
-    b.evidence_after(1_000, without_status(Composer::Empty, Activity::Idle));
+    for wait in [1_000, 400] {
+        b.evidence_after(wait, without_status(Composer::Empty, Activity::Idle));
+    }
     b.now = b.now.plus(5_000);
     b.on(Event::Title(Activity::Busy));
     b.evidence(without_status(Composer::Empty, Activity::Busy));

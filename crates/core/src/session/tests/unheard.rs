@@ -81,8 +81,39 @@ fn an_agent_that_is_busy_with_its_own_start_has_no_turn() {
     assert_eq!(b.state(), "starting");
     b.on(Event::Title(Activity::IdleOrWaiting));
     b.evidence(resting());
+    b.wait(400);
+    b.evidence(resting());
     assert_eq!(b.state(), "idle");
     assert_eq!(b.session.record().turn, TurnId(0));
+}
+
+#[test]
+fn a_prompt_that_gives_way_to_a_dialog_is_not_ready() {
+    let review = || Activity::Waiting(PersonNeed::FirstRun("hooks".into()));
+    let dialog = || Evidence {
+        status: None,
+        ..screen(Composer::Hidden, review())
+    };
+    let mut b = Bench::new();
+    b.on(Event::LaunchAsked { fresh: false });
+    b.wait(800);
+    b.evidence(resting());
+    assert_eq!(b.state(), "starting", "one look is not enough");
+    b.wait(400);
+    b.evidence(dialog());
+    assert_eq!(b.state(), "waiting");
+
+    // a slow one: the dialog comes when it already counts as ready
+    let mut b = Bench::new();
+    b.on(Event::LaunchAsked { fresh: false });
+    b.wait(800);
+    b.evidence(resting());
+    b.wait(400);
+    b.evidence(resting());
+    assert_eq!(b.state(), "idle");
+    b.wait(2_000);
+    b.evidence(dialog());
+    assert_eq!(b.state(), "waiting");
 }
 
 #[test]
