@@ -113,7 +113,7 @@ fn the_agent_gets_exactly_what_the_daemon_says() {
     );
     assert_eq!(
         asked[2].json(),
-        json!({"launch": "3", "code": 7, "signal": null})
+        json!({"launch": "3", "code": 7, "signal": null, "from_outside": false})
     );
     let started = asked[1].json();
     assert!(started["pid"].as_u64().unwrap() > 1 && started["start"].is_u64());
@@ -204,8 +204,25 @@ fn an_agent_killed_by_a_signal_is_reported_so() {
     assert_eq!(ran.code, Some(128 + 9));
     assert_eq!(
         wait_report(&server, "/exited"),
-        json!({"launch": "1", "code": null, "signal": 9})
+        json!({"launch": "1", "code": null, "signal": 9, "from_outside": false})
     );
+}
+
+#[test]
+fn an_agent_that_ends_with_its_terminal_is_reported_so() {
+    for signal in ["HUP", "TERM"] {
+        let home = Home::new();
+        let root = home.path("");
+        let script = format!("kill -{signal} $PPID; exec sleep 600");
+        let server = Server::start(&home, move |asked| match asked.path.as_str() {
+            "/launch/s-1/1" => plan(&["/bin/sh", "-c", &script], &[], &root),
+            _ => exit(),
+        });
+        let ran = run(&mut home.command(&["launch", "s-1", "1"]), b"");
+        assert!(ran.code > Some(128), "{:?}", ran.code);
+        let report = wait_report(&server, "/exited");
+        assert_eq!(report["from_outside"], true, "{report}");
+    }
 }
 
 #[test]
@@ -340,7 +357,7 @@ fn an_end_that_no_daemon_hears_is_spooled_and_told_when_it_is_back() {
         (&json!("launch"), &json!("exited"), &json!("s-1"))
     );
     let body: Value = serde_json::from_str(line["body"].as_str().unwrap()).unwrap();
-    assert_eq!(body, json!({"launch": "1", "code": 6, "signal": null}));
+    assert_eq!(body, json!({"launch": "1", "code": 6, "signal": null, "from_outside": false}));
     let server = Server::start(&home, |_| exit());
     assert_eq!(running.wait().code(), Some(6));
     let asked = server.wait_asked(1);
