@@ -324,6 +324,8 @@ impl Session {
         match &self.rec.flight {
             None => true,
             Some(flight) if flight.phase.touched_agent() => false,
+            // our Escape is on its way: it would end the turn that the answer begins
+            Some(flight) if flight.phase == Phase::Interrupting => false,
             Some(_) => {
                 self.drop_flight();
                 true

@@ -292,6 +292,36 @@ fn an_urgent_message_interrupts_once_and_is_pasted_when_idle() {
 }
 
 #[test]
+fn a_hook_is_not_answered_while_our_escape_is_on_its_way() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "stop that");
+    m.mode = Mode::Urgent;
+    b.on(Event::Send(m));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert_eq!(keys(&outcome), [Key::Escape]);
+    let answers = |outcome: &Outcome| {
+        let given = outcome.effects.iter().filter(|e| match e {
+            Effect::Answer { answer, .. } => *answer != Answer::Nothing,
+            _ => false,
+        });
+        given.count()
+    };
+    assert_eq!(answers(&b.hook(Signal::ToolsFinished)), 0);
+    let stopping = Signal::Stopping {
+        again: false,
+        background_tasks: 0,
+    };
+    assert_eq!(answers(&b.hook(stopping)), 0);
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    b.wait(200);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
 fn a_late_hook_of_the_old_context_has_no_effect() {
     let mut b = Bench::working();
     let call = b.call(
