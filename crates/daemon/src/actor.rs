@@ -224,8 +224,10 @@ impl Actor {
         for effect in at_once {
             self.perform(effect);
         }
+        // what waits to be written stays so if this step is refused
+        let waiting = before.is_some().then(|| self.lazy.clone());
         let mut commit = std::mem::take(&mut self.lazy);
-        self.lazy_since = None;
+        let since = self.lazy_since.take();
         self.add_to(&mut commit, &messages, &after, now);
         let result = match persist {
             Persist::Now => {
@@ -233,10 +235,10 @@ impl Actor {
                 write(&self.hub, commit.clone()).await
             }
             Persist::Later | Persist::Nothing => {
-                if persist == Persist::Later || !commit.is_empty() {
-                    self.lazy = commit.clone();
-                    self.lazy_since = Some(Instant::now());
-                }
+                let waits = persist == Persist::Later || !commit.is_empty();
+                self.lazy = commit.clone();
+                // from the first that waits: a steady stream must not put it off for ever
+                self.lazy_since = since.or_else(|| waits.then(Instant::now));
                 Ok(())
             }
         };
@@ -256,13 +258,15 @@ impl Actor {
                 match before {
                     Some(before) => {
                         self.session = before; // refused: the sender is told and may repeat it
-                        commit.messages.clear();
-                        commit.events.clear();
+                        self.lazy = waiting.unwrap_or_default();
+                        self.lazy_since = since.map(|_| Instant::now());
                     }
-                    None => self.stuck.extend(after),
+                    None => {
+                        self.stuck.extend(after);
+                        self.lazy = commit;
+                        self.lazy_since = Some(Instant::now());
+                    }
                 }
-                self.lazy = commit;
-                self.lazy_since = Some(Instant::now());
             }
         }
         if changed {

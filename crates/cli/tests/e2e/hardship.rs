@@ -84,7 +84,11 @@ fn a_full_disk_refuses_messages_and_loses_none() {
     );
     world.sm(&["doctor"]).says("disk");
     std::fs::write(&gate, "").unwrap();
-    world.pane("api").shows("Worked for");
+    eventually("the turn has ended", || {
+        world.pane("api").screen().matches("Worked for").count() >= 2
+    });
+    let again = world.sm_given(&["send", "api", "-"], &"y".repeat(50_000));
+    again.exits(1).complains("disk");
     disk.free();
     world.wait_for_message("api", &text(&queued["id"]), &["consumed"]);
     world.send_wait("api", "after");
@@ -101,6 +105,13 @@ fn a_full_disk_refuses_messages_and_loses_none() {
     assert_eq!(world.wait_for("api", "idle")["name"], "api");
     world.send_wait("api", "and after a restart");
     eventually("given", || world.times("and after a restart") == 1);
+    // what happened meanwhile was kept in mind, and written down when that was possible
+    let events = world.events("api");
+    let consumed = format!("{} consumed", text(&queued["id"]));
+    for part in ["turn 2 began", "turn 2 ended", &consumed] {
+        let found = events.iter().filter(|e| e.contains(part)).count();
+        assert_eq!(found, 1, "{part}: {events:#?}");
+    }
     drop(world);
     drop(disk);
 }
