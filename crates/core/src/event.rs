@@ -1,6 +1,6 @@
 //! Every reason to wake a session is listed here, and only here.
 
-use crate::ids::{Process, Timestamp};
+use crate::ids::{ConversationId, Process, Timestamp};
 use crate::message::NewMessage;
 use crate::signal::{Activity, Evidence, Fact, HookCall, StatusReading};
 use crate::{MessageId, SessionName, WaiterId};
@@ -68,6 +68,12 @@ pub enum Event {
         waiter: WaiterId,
     },
 
+    /// The agent's process has the record of this conversation open.
+    RecordFound {
+        conversation: ConversationId,
+        transcript: String,
+        at: Timestamp,
+    },
     // ── time and crashes
     /// The moment `Session::next_deadline` named has come.
     Tick,
@@ -109,6 +115,7 @@ impl Event {
             Self::Pressed { .. } => "pressed",
             Self::Mailed { .. } => "mailed",
             Self::WaiterGone { .. } => "waiter gone",
+            Self::RecordFound { .. } => "record found",
             Self::Tick => "tick",
             Self::Recovered { .. } => "recovered",
         }

@@ -2,8 +2,12 @@
 //! nothing is known, and whoever asks goes on without: a hook's origin is decided by its conversation,
 //! and what an agent left running in its terminal ends with the terminal.
 
+use std::path::PathBuf;
+
 #[cfg(target_os = "linux")]
 mod system {
+    use super::PathBuf;
+
     /// The process's name; None if it is gone.
     pub fn process_name(pid: u32) -> Option<String> {
         let text = std::fs::read_to_string(format!("/proc/{pid}/comm")).ok()?;
@@ -33,6 +37,23 @@ mod system {
         found.split_off(1)
     }
 
+    /// Those that this one has started itself.
+    pub fn children(of: u32) -> Vec<u32> {
+        let listed = std::fs::read_to_string(format!("/proc/{of}/task/{of}/children"));
+        let listed = listed.unwrap_or_default();
+        let pids = listed.split_ascii_whitespace();
+        pids.filter_map(|pid| pid.parse().ok()).collect()
+    }
+
+    /// The files a process has open.
+    pub fn open_files(pid: u32) -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(format!("/proc/{pid}/fd"));
+        let entries = entries.into_iter().flatten().flatten();
+        entries
+            .filter_map(|entry| std::fs::read_link(entry.path()).ok())
+            .collect()
+    }
+
     fn pids() -> impl Iterator<Item = u32> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -48,6 +69,8 @@ mod system {
 
 #[cfg(not(target_os = "linux"))]
 mod system {
+    use super::PathBuf;
+
     pub fn process_name(_pid: u32) -> Option<String> {
         None
     }
@@ -59,6 +82,14 @@ mod system {
     pub fn descendants(_of: u32) -> Vec<u32> {
         Vec::new()
     }
+
+    pub fn children(_of: u32) -> Vec<u32> {
+        Vec::new()
+    }
+
+    pub fn open_files(_pid: u32) -> Vec<PathBuf> {
+        Vec::new()
+    }
 }
 
-pub use system::{descendants, process_name, terminal_session};
+pub use system::{children, descendants, open_files, process_name, terminal_session};

@@ -1,5 +1,6 @@
 //! Asking every source at one moment: process, status file, transcript, title and screen.
 
+use crate::clock;
 use crate::perform::Seat;
 use crate::sources::{self, Reach};
 use crate::transcripts;
@@ -9,6 +10,15 @@ use sm_core::{AgentKind, Event};
 use sm_runtime::{Capture, Screen};
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
+    if seat.record.conversation.is_none()
+        && let Some((conversation, path)) = transcripts::open_record(&seat).await
+    {
+        seat.event(Event::RecordFound {
+            conversation,
+            transcript: path.to_string_lossy().into_owned(),
+            at: clock::now(),
+        });
+    }
     follow(&seat).await;
     watch_status(&seat);
     let transcript_read = match seat.sources.read(&seat.handle).await {

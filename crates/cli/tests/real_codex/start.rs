@@ -1,7 +1,7 @@
 //! Starting: no dialog of our making, none of the user's own answered.
 
 use crate::common::World;
-use crate::field;
+use crate::{exactly_once, field};
 
 /// The config without the table in which Codex itself keeps what it has shown.
 fn without_tui(config: &str) -> String {
@@ -70,4 +70,39 @@ fn a_hook_of_the_users_own_is_still_reviewed_by_the_user() {
         "ours run, the user's own does not"
     );
     world.wait_state("one", "idle");
+}
+
+/// A user may have switched hooks off: the record that Codex writes, its title and its screen are
+/// what is left.
+#[test]
+fn without_hooks_the_record_proves_what_arrived() {
+    let Some(world) = World::codex("without_hooks_the_record_proves_what_arrived") else {
+        return;
+    };
+    world.start_idle("one", &["--", "-c", "features.hooks=false"]);
+    let first = world.send_wait("one", "HOLD: long\nSAY: the end", &[]);
+    assert_eq!(first["proof"], "transcript");
+    world.hold("long");
+    world.wait_state("one", "working");
+    let second = world.send("one", "after the turn", &[]);
+    world.wait_held("one", &second);
+    world.model.release("long");
+    let second = world.wait_message("one", &second, "submitted");
+    assert_eq!(second["proof"], "transcript");
+    world.wait_state("one", "idle");
+    world.send_wait("one", "FAIL: 400", &[]);
+    let session = world.wait_state("one", "idle");
+    let third = world.send_wait("one", "after the error", &[]);
+    assert_eq!(third["proof"], "transcript");
+    world.request_with("after the error");
+    for text in [
+        "HOLD: long\nSAY: the end",
+        "after the turn",
+        "after the error",
+    ] {
+        exactly_once(&world, text);
+    }
+    let own = field(&session, "conversation_id");
+    assert!(field(&session, "transcript_path").contains(&own));
+    assert_eq!(session["context"]["tokens"], 1525);
 }

@@ -160,6 +160,22 @@ impl Session {
         self.adopt(seen.clone(), None, at, now);
     }
 
+    /// An agent whose hooks say nothing is known by the record it writes. Where hooks have named a
+    /// conversation they know better: a process may have several records open.
+    pub(super) fn record_found(
+        &mut self,
+        found: ConversationId,
+        transcript: String,
+        at: Timestamp,
+        now: Timestamp,
+    ) {
+        let known = self.rec.conversation.is_some() || self.rec.past.contains(&found);
+        if self.rec.state.is_live() && !known {
+            self.adopt(found, Some(transcript), at, now);
+            self.ask(now);
+        }
+    }
+
     pub(super) fn dismiss_waiters(&mut self) {
         for waiter in std::mem::take(&mut self.waiters) {
             self.effect(crate::Effect::Dismiss { waiter: waiter.id });

@@ -239,6 +239,11 @@ impl Session {
                 taken,
             } => self.mailed(flight, waiter, taken, now),
             Event::WaiterGone { waiter } => self.waiters.retain(|w| w.id != waiter),
+            Event::RecordFound {
+                conversation,
+                transcript,
+                at,
+            } => self.record_found(conversation, transcript, at, now),
             Event::Tick => self.tick(now),
             Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
         }

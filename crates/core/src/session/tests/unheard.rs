@@ -135,3 +135,23 @@ fn a_dialog_that_was_answered_unheard_is_noticed_by_the_title() {
     b.evidence(resting());
     assert_eq!(b.state(), "idle");
 }
+
+#[test]
+fn an_agent_without_hooks_is_known_by_the_record_it_writes() {
+    let mut b = Bench::idle();
+    b.session.rec.conversation = None;
+    let found = |name: &str, at| Event::RecordFound {
+        conversation: conversation(name),
+        transcript: format!("/{name}.jsonl"),
+        at,
+    };
+    b.on(found("c1", b.now));
+    assert_eq!(b.session.record().conversation, Some(conversation("c1")));
+    assert_eq!(b.session.record().generation, Generation(1));
+    b.on(found("c2", b.now));
+    assert_eq!(
+        b.session.record().conversation,
+        Some(conversation("c1")),
+        "which of several it is, the hooks say"
+    );
+}
