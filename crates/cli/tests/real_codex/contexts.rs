@@ -1,7 +1,5 @@
 //! Contexts: cleared, restored, side by side, and how full they are.
 
-use std::time::Duration;
-
 use sm_testkit::model::{Request, conversation_of, is_main};
 use sm_testkit::wait_until;
 
@@ -20,16 +18,7 @@ fn a_cleared_context_is_a_new_generation() {
         world.send_wait("one", &text, &[]);
         let session = world.wait_state("one", "idle");
         known.push(field(&session, "conversation_id"));
-        // the hook that ends a turn runs before Codex takes commands again
-        world.wait_screen("one", "Worked for");
-        world.type_text("one", command);
-        world.wait_screen("one", command);
-        let gone = || (!world.screen("one").contains(&text)).then_some(());
-        let cleared = (0..10).find_map(|_| {
-            world.key("one", "Enter");
-            wait_until(Duration::from_secs(2), gone)
-        });
-        assert!(cleared.is_some(), "{}", world.about("one"));
+        crate::command(&world, "one", command, |screen| !screen.contains(&text));
         let text = format!("after {command}");
         world.send_wait("one", &text, &[]);
         let session = world.wait_state("one", "idle");
@@ -51,6 +40,14 @@ fn a_restored_session_goes_on_in_its_conversation() {
     world.start_idle("one", &[]);
     world.send_wait("one", "remember this", &[]);
     let before = world.wait_state("one", "idle");
+    // by the person, and then by `sm`
+    crate::command(&world, "one", "/quit", |screen| {
+        !screen.contains("Worked for")
+    });
+    let ended = world.wait_state("one", "exited");
+    assert_eq!(ended["exit_code"], 0);
+    world.sm(&["restore", "one"]).exits(0);
+    world.wait_state("one", "idle");
     world.sm(&["kill", "one"]).exits(0);
     world.wait_state("one", "exited");
     let refused = world.sm_with(&["send", "one", "--json", "-"], "to nobody");
@@ -131,4 +128,25 @@ fn usage_comes_from_the_record_and_titles_are_not_the_session() {
         (&session["generation"], &session["turn"]),
         (&1.into(), &1.into())
     );
+}
+
+#[test]
+fn a_compaction_is_told_and_messages_go_on_after_it() {
+    let Some(world) = World::codex("a_compaction_is_told_and_messages_go_on_after_it") else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    world.send_wait("one", "before it", &[]);
+    let before = world.wait_state("one", "idle");
+    crate::command(&world, "one", "/compact", |screen| {
+        screen.contains("Context compacted")
+    });
+    let message = world.send_wait("one", "after it", &[]);
+    assert_eq!(message["proof"], "hook");
+    let after = world.wait_state("one", "idle");
+    assert_eq!(after["compactions"], 1, "{}", world.about("one"));
+    for key in ["generation", "conversation_id"] {
+        assert_eq!(before[key], after[key], "{key}");
+    }
+    exactly_once(&world, "after it");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use sm_testkit::model::conversation_of;
 
 use crate::common::{World, occurrences};
-use crate::{APPROVAL, ESCALATED, exactly_once, field, last, once, submit};
+use crate::{APPROVAL, ESCALATED, command, exactly_once, field, last, once, submit};
 
 #[test]
 fn a_daemon_killed_while_it_delivers_delivers_once() {
@@ -161,4 +161,28 @@ fn a_stopped_daemon_does_not_hold_codex_up() {
     assert_eq!(conversation_of(&last(&world)), Some(own.as_str()));
     let problems = world.ask("/status")["problems"].clone();
     assert_eq!(problems, Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_context_cleared_while_the_daemon_was_dead_is_a_new_generation() {
+    let name = "a_context_cleared_while_the_daemon_was_dead_is_a_new_generation";
+    let Some(world) = World::codex(name) else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    world.send_wait("one", "before it", &[]);
+    let before = world.wait_state("one", "idle");
+    world.kill_daemon();
+    command(&world, "one", "/clear", |screen| {
+        !screen.contains("before it")
+    });
+    submit(&world, "one", "SAY: in the new one");
+    world.wait_screen("one", "• in the new one");
+    let message = world.send_wait("one", "and after it", &[]);
+    assert_eq!(message["proof"], "hook");
+    let after = world.wait_state("one", "idle");
+    assert_eq!(after["generation"], 2);
+    assert_ne!(before["conversation_id"], after["conversation_id"]);
+    exactly_once(&world, "and after it");
+    assert_eq!(occurrences(&last(&world), "before it"), 0);
 }

@@ -2,7 +2,7 @@
 //! across crashes of the daemon. The helpers here are what a person does at Codex, and what a test
 //! looks at.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[path = "../common/mod.rs"]
 mod common;
@@ -18,6 +18,7 @@ use std::time::Duration;
 use common::{World, occurrences};
 use serde_json::Value;
 use sm_testkit::model::{Request, is_main, texts_of};
+use sm_testkit::wait_until;
 
 // ── what a person does at Codex
 
@@ -47,6 +48,25 @@ pub fn enter(world: &World, session: &str, arrived: impl Fn(&Request) -> bool) {
 pub const ESCALATED: &str = "TOOL: exec_command {\"cmd\":\"touch approved\",\"sandbox_permissions\":\"require_escalated\",\"justification\":\"may I?\"}";
 
 pub const APPROVAL: &str = "Would you like to run the following command?";
+
+/// Runs a command of Codex, such as `/clear`, until the screen shows that it was run.
+#[track_caller]
+pub fn command(world: &World, session: &str, command: &str, ran: impl Fn(&str) -> bool) {
+    // the hook that ends a turn runs before Codex takes commands again
+    world.wait_screen(session, "Worked for");
+    world.type_text(session, command);
+    world.wait_screen(session, command);
+    let done = (0..10).find_map(|_| {
+        world.key(session, "Enter");
+        let patience = Duration::from_secs(2);
+        wait_until(patience, || ran(&world.screen(session)).then_some(()))
+    });
+    assert!(
+        done.is_some(),
+        "{command} was not run\n{}",
+        world.about(session)
+    );
+}
 
 // ── what is looked at
 
