@@ -7,7 +7,7 @@ use super::{Flight, Phase, Session};
 use crate::effect::{Effect, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{MessageState, Proof, Way};
+use crate::message::{Message, MessageState, Proof, Way};
 use crate::profile::PasteFit;
 use crate::signal::ScreenMark;
 use crate::{WaiterId, words};
@@ -53,12 +53,47 @@ impl Session {
 
     /// What the composer holds while the flight's text stands in it.
     pub(super) fn composer_text(&self) -> Option<String> {
-        match self.rec.flight.as_ref()?.way {
+        let flight = self.rec.flight.as_ref()?;
+        if flight.phase == Phase::Interrupting {
+            let unspoken = self.unspoken()?;
+            let text = self.compose(&[unspoken], Way::Paste);
+            return Some(match (self.profile.paste_fit)(&text) {
+                PasteFit::Exact { pastes } | PasteFit::Changed { pastes, .. } => pastes.concat(),
+                PasteFit::Command | PasteFit::Empty => text,
+            });
+        }
+        match flight.way {
             Way::Paste => self.flight_pastes().map(|pastes| pastes.concat()),
             Way::HookAnswer | Way::StopAnswer | Way::Mailbox | Way::LaunchArgument => {
                 self.flight_text()
             }
         }
+    }
+
+    /// The prompt of ours that the agent has accepted and its model has not answered: an interrupt
+    /// may put it back into the composer.
+    pub(super) fn unspoken(&self) -> Option<MessageId> {
+        let typed = |m: &&Message| match m.meta.state {
+            MessageState::Submitted { way, .. } => {
+                matches!(way, Way::Paste | Way::LaunchArgument)
+            }
+            MessageState::Queued
+            | MessageState::Held { .. }
+            | MessageState::Written { .. }
+            | MessageState::Consumed { .. }
+            | MessageState::Expired
+            | MessageState::Withdrawn
+            | MessageState::Failed { .. } => false,
+        };
+        let newest = self.queue.iter().filter(typed);
+        newest
+            .max_by_key(|m| m.meta.changed_at)
+            .map(|m| m.meta.id.clone())
+    }
+
+    pub(super) fn is_interrupting(&self) -> bool {
+        let flight = self.rec.flight.as_ref();
+        flight.is_some_and(|flight| flight.phase == Phase::Interrupting)
     }
 
     pub(super) fn compose(&self, ids: &[MessageId], way: Way) -> String {

@@ -237,7 +237,9 @@ impl Session {
 
     /// The turn is over: what it was given is consumed, who asked is told.
     pub(super) fn turn_over(&mut self, how: &str, now: Timestamp) {
-        self.consume_submitted(now);
+        if !self.is_interrupting() {
+            self.consume_submitted(now); // otherwise it may be taken back
+        }
         self.close_turn(how);
     }
 

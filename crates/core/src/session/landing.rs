@@ -5,7 +5,7 @@
 use super::flight::{PROOF_PATIENCE, SETTLE};
 use super::{Flight, Phase, Session, State};
 use crate::ids::Timestamp;
-use crate::message::{Hold, Proof, Way};
+use crate::message::{Hold, MessageState, Proof, Way};
 use crate::signal::{Activity, Composer, Evidence};
 use crate::words;
 
@@ -19,6 +19,8 @@ const ENTER_FRESH: i64 = 500;
 const UNREAD_PATIENCE: i64 = 30_000;
 /// An interrupted agent may take this long to become idle.
 const INTERRUPT_PATIENCE: i64 = 6_000;
+/// An interrupted agent shows a prompt that it took back within this time.
+const TAKEN_BACK: i64 = 400;
 /// Looks at a composer that does not let go of our text before the owner is told.
 const ENTERS: u32 = 4;
 
@@ -38,7 +40,7 @@ impl Session {
         }
         match flight.phase {
             Phase::Checking => self.checked(&flight, evidence, now),
-            Phase::Interrupting => self.interrupt_probed(&flight, now),
+            Phase::Interrupting => self.interrupt_probed(&flight, evidence, now),
             Phase::Writing | Phase::Verifying | Phase::Entering => {
                 self.composer_probed(&flight, evidence, asked_at, now);
             }
@@ -46,14 +48,36 @@ impl Session {
         }
     }
 
-    fn interrupt_probed(&mut self, flight: &Flight, now: Timestamp) {
+    fn interrupt_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
         let waited = now.since(flight.phase_since);
         if self.rec.state == State::Working && waited < INTERRUPT_PATIENCE {
             self.flight_at = Some(now.plus(100));
-        } else {
-            // idle: deliver as to any idle agent. Not idle: it waits like an important one.
-            self.drop_flight();
-            self.recheck_at = now;
+            return;
+        }
+        let composer = evidence.screen.as_ref().map(|screen| &screen.composer);
+        let idle = self.rec.state == State::Idle;
+        match (self.unspoken(), composer) {
+            (Some(id), Some(Composer::Ours)) if idle => {
+                // the model had said nothing yet, so the agent took the prompt back: it is ours
+                self.set_message(&id, MessageState::Written { way: Way::Paste }, now);
+                self.take_off(vec![id], Way::Paste, Phase::Verifying, now);
+                self.look_at_flight(now);
+                return;
+            }
+            // it may be shown a moment later
+            (Some(_), Some(Composer::Empty) | None)
+                if idle && now.since(self.rec.since) < TAKEN_BACK =>
+            {
+                self.flight_at = Some(now.plus(50));
+                return;
+            }
+            (Some(_) | None, _) => {}
+        }
+        // idle: deliver as to any idle agent. Not idle: it waits like an important one.
+        self.drop_flight();
+        self.recheck_at = now;
+        if idle {
+            self.consume_submitted(now);
         }
     }
 

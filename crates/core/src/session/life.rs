@@ -246,6 +246,7 @@ impl Session {
                 self.fail(&id, reason, now);
             }
         }
+        self.consume_submitted(now); // an interrupt may have been under way
         let reason = self.exited_reason();
         self.fail_all(&reason, now);
         if surprise {
@@ -338,6 +339,11 @@ impl Session {
                 self.flight_at = Some(now.plus(50));
                 self.journal();
             }
+            // what it interrupted may have been taken back
+            Some(flight) if flight.phase == Phase::Interrupting => {
+                flight.phase_since = now;
+                self.flight_at = Some(now.plus(50));
+            }
             Some(_) => self.drop_flight(),
             None => {}
         }
@@ -394,7 +400,7 @@ impl Session {
     /// The agent stands idle and no turn is open: what it was given before `asked_at` is consumed,
     /// and who asked is told, even if the hooks of that turn were lost.
     pub(super) fn settle_accounts(&mut self, asked_at: Timestamp, now: Timestamp) {
-        if self.rec.state != State::Idle || self.rec.turn_open {
+        if self.rec.state != State::Idle || self.rec.turn_open || self.is_interrupting() {
             return;
         }
         if self.newest_submission().is_none_or(|at| at <= asked_at) {

@@ -292,6 +292,46 @@ fn an_urgent_message_interrupts_once_and_is_pasted_when_idle() {
 }
 
 #[test]
+fn a_message_that_our_interrupt_brought_back_is_entered_again() {
+    let mut b = Bench::idle();
+    b.send("m1", "the words before");
+    b.paste();
+    b.hook(Signal::PromptAccepted {
+        text: "the words before".into(),
+        transcript: None,
+    });
+    let mut m = message("m2", "stop that");
+    m.mode = Mode::Urgent;
+    b.on(Event::Send(m));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert_eq!(keys(&outcome), [Key::Escape]);
+    let no = b.session.record().flight.as_ref().unwrap().no;
+    b.on(Event::Pressed {
+        flight: no,
+        outcome: KeyOutcome::Pressed,
+    });
+    // the model had said nothing: the agent is idle again, and has put the prompt back
+    b.now = b.now.plus(2_500);
+    b.wait(200);
+    b.evidence(screen(Composer::Ours, Activity::Idle));
+    assert_eq!(b.state(), "idle");
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written { way: Way::Paste },
+        "its receipt does not claim what is not so any more"
+    );
+    let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
+    assert_eq!(keys(&outcome), [Key::Enter]);
+    b.hook(Signal::PromptAccepted {
+        text: "the words before".into(),
+        transcript: None,
+    });
+    let way = Way::Paste;
+    let proof = Proof::Hook;
+    assert_eq!(b.receipt("m1"), MessageState::Submitted { way, proof });
+}
+
+#[test]
 fn a_hook_is_not_answered_while_our_escape_is_on_its_way() {
     let mut b = Bench::working();
     let mut m = message("m1", "stop that");
