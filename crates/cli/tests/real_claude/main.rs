@@ -10,6 +10,7 @@ mod common;
 mod crashes;
 mod life;
 mod people;
+mod soak;
 mod turns;
 
 use common::{World, occurrences};

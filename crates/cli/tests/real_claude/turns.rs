@@ -199,3 +199,44 @@ fn an_urgent_message_interrupts() {
     );
     once(&world, "api", &id, text);
 }
+
+#[test]
+fn an_interrupt_at_the_end_of_a_turn_does_not_lose_its_message() {
+    let test = "an_interrupt_at_the_end_of_a_turn_does_not_lose_its_message";
+    let Some(world) = claude(test) else { return };
+    world.start_idle("api", &FREE);
+    for n in 0..5 {
+        world.send("api", &format!("a short turn {n}."), &[]);
+        let text = format!("urgent, at its end {n}.");
+        world.post_mode("api", &format!("urgent-{n}"), &text, "urgent");
+        world.request_with(&text);
+        world.wait_state("api", "idle");
+    }
+    for n in 0..5 {
+        once(
+            &world,
+            "api",
+            &format!("urgent-{n}"),
+            &format!("urgent, at its end {n}."),
+        );
+    }
+}
+
+#[test]
+fn an_interrupt_that_brings_back_a_message_does_not_lose_it() {
+    let test = "an_interrupt_that_brings_back_a_message_does_not_lose_it";
+    let Some(world) = claude(test) else { return };
+    world.start_idle("api", &FREE);
+    world.model.control(|control| control.delay = 5.0); // the model says nothing at first
+    let first = "the words before";
+    let a = world.send("api", first, &[]);
+    world.request_with(first);
+    let second = "the urgent words";
+    let b = world.send("api", second, &["--mode", "urgent"]);
+    // nothing was said yet: Claude puts the first prompt back into the composer
+    world.wait_message("api", &b, "submitted");
+    world.request_with(second);
+    world.model.control(|control| control.delay = 0.0);
+    once(&world, "api", &b, second);
+    once(&world, "api", &a, first);
+}
