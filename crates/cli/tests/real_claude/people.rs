@@ -159,6 +159,7 @@ fn a_shell_command_that_is_being_typed_survives() {
     };
     world.start_idle("api", &FREE);
     world.type_text("api", "!");
+    wait_composer(&world, "api", "!"); // nobody types faster than that
     world.type_text("api", "touch by-hand");
     wait_composer(&world, "api", "!\u{a0}touch by-hand");
     let text = "a message beside a shell command";
