@@ -40,6 +40,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
     let payload = match serde_json::from_slice::<Payload>(body) {
         Ok(payload) => payload,
         Err(error) => {
+            let error = short(&error.to_string(), 200); // it may quote the payload
             warnings.push(format!("{event}: payload unreadable: {error}"));
             Payload {
                 session_id: salvage(body, "session_id").map_or(Value::Null, Value::String),

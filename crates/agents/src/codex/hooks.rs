@@ -35,6 +35,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
                 agent_id: salvage(body, "agent_id").map_or(Value::Null, Value::String),
                 ..Payload::default()
             };
+            let error = short(&error.to_string(), 200); // it may quote the payload
             (
                 payload,
                 vec![format!("{event}: payload unreadable: {error}")],
