@@ -90,3 +90,20 @@ fn a_first_prompt_comes_with_the_launch() {
     let events = world.events("one").join("\n");
     assert!(events.contains("consumed"), "{events}");
 }
+
+#[test]
+fn a_text_that_a_shell_would_run_holds_up_nobody() {
+    let Some(world) = World::codex("a_text_that_a_shell_would_run_holds_up_nobody") else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    let first = world.send("one", "!touch ran-by-a-shell", &[]);
+    world.wait_held("one", &first);
+    world.send_wait("one", "and an ordinary one", &[]);
+    let message = world.wait_message("one", &first, "submitted");
+    assert_eq!(message["proof"], "hook");
+    world.wait_state("one", "idle");
+    once(&world, "!touch ran-by-a-shell");
+    once(&world, "and an ordinary one");
+    assert!(!world.env.project().join("ran-by-a-shell").exists());
+}

@@ -45,10 +45,25 @@ impl Session {
             }
             State::Idle => {
                 if now >= self.recheck_at {
-                    self.take_off(vec![next], Way::Paste, Phase::Checking, now);
+                    let together = self.with_company(next);
+                    self.take_off(together, Way::Paste, Phase::Checking, now);
                     self.look_at_flight(now);
                 }
             }
+        }
+    }
+
+    /// A text that would be run as a command cannot be pasted alone; behind the line that numbers
+    /// several messages it can. So it holds up nobody who comes after it.
+    fn with_company(&self, first: MessageId) -> Vec<MessageId> {
+        let alone = self.message(&first).is_none_or(|m| {
+            m.meta.raw || !self.waiters.is_empty() || !self.looks_like_command(&words::spoken(m))
+        });
+        let mut pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
+        let other = pending.find(|m| m.meta.id != first && !m.meta.raw);
+        match other {
+            Some(other) if !alone => vec![first, other.meta.id.clone()],
+            Some(_) | None => vec![first],
         }
     }
 

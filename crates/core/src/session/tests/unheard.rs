@@ -155,3 +155,24 @@ fn an_agent_without_hooks_is_known_by_the_record_it_writes() {
         "which of several it is, the hooks say"
     );
 }
+
+#[test]
+fn a_text_that_cannot_be_pasted_alone_goes_with_the_next_one() {
+    let mut b = Bench::idle();
+    b.send("m1", "!ls");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Held {
+            why: Hold::LooksLikeCommand
+        }
+    );
+    b.send("m2", "hello");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    let pastes = outcome.effects.iter().find_map(|e| match e {
+        Effect::Paste { pastes, .. } => Some(pastes.concat()),
+        _ => None,
+    });
+    let both = "[sm: message 1 of 2]\n!ls\n\n[sm: message 2 of 2]\nhello";
+    assert_eq!(pastes.as_deref(), Some(both));
+}
