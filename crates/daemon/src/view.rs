@@ -113,7 +113,10 @@ fn attention(session: &Session, queue: &QueueView) -> Option<String> {
         State::Exited => match record.exit_code {
             Some(0) => None,
             Some(_) | None if record.ending => None,
-            Some(_) | None => Some(format!("{}; start it again: sm restore {name}, or forget it: sm kill {name} --purge", record.why)),
+            Some(_) | None => Some(format!(
+                "{}; start it again: sm restore {name}, or forget it: sm kill {name} --purge",
+                record.why
+            )),
         },
     }
 }
