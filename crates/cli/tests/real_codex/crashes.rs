@@ -178,11 +178,10 @@ fn a_context_cleared_while_the_daemon_was_dead_is_a_new_generation() {
     });
     submit(&world, "one", "SAY: in the new one");
     world.wait_screen("one", "• in the new one");
-    let message = world.send_wait("one", "and after it", &[]);
-    assert_eq!(message["proof"], "hook");
+    world.send_wait("one", "and after it", &[]);
     let after = world.wait_state("one", "idle");
     assert_eq!(after["generation"], 2);
     assert_ne!(before["conversation_id"], after["conversation_id"]);
-    exactly_once(&world, "and after it");
+    once(&world, "and after it"); // typed, or by the hook that ended the turn
     assert_eq!(occurrences(&last(&world), "before it"), 0);
 }
