@@ -339,10 +339,14 @@ impl Session {
                 self.flight_at = Some(now.plus(50));
                 self.journal();
             }
-            // what it interrupted may have been taken back
+            // what it interrupted may have been taken back; if the agent still works after a
+            // while, Escape was never pressed
             Some(flight) if flight.phase == Phase::Interrupting => {
                 flight.phase_since = now;
                 self.flight_at = Some(now.plus(50));
+                for id in flight.messages.clone() {
+                    self.unmark_interrupted(&id);
+                }
             }
             Some(_) => self.drop_flight(),
             None => {}

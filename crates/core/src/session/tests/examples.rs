@@ -332,6 +332,33 @@ fn a_message_that_our_interrupt_brought_back_is_entered_again() {
 }
 
 #[test]
+fn an_escape_that_a_crash_prevented_is_pressed_afterwards() {
+    let mut b = Bench::working();
+    let mut m = message("m1", "stop that");
+    m.mode = Mode::Urgent;
+    b.on(Event::Send(m));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert_eq!(keys(&outcome), [Key::Escape]);
+    b.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    b.evidence(screen(Composer::Empty, Activity::Busy));
+    let mut pressed = Vec::new();
+    for _ in 0..100 {
+        b.wait(200);
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
+            pressed.extend(keys(&outcome));
+        }
+    }
+    assert_eq!(
+        pressed,
+        [Key::Escape],
+        "it works still: nothing was pressed"
+    );
+}
+
+#[test]
 fn a_hook_is_not_answered_while_our_escape_is_on_its_way() {
     let mut b = Bench::working();
     let mut m = message("m1", "stop that");
