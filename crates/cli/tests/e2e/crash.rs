@@ -68,7 +68,7 @@ fn send_and_kill(
 fn a_daemon_killed_at_any_moment_of_a_paste_doubles_and_loses_nothing() {
     let world = World::new();
     world.agent("api");
-    let messages = send_and_kill(&world, "api", "sequential", 45, 0x5eed_0001);
+    let messages = send_and_kill(&world, "api", "sequential", 35, 0x5eed_0001);
     all_once(&world, "api", &messages);
 }
 
@@ -130,6 +130,7 @@ fn a_daemon_killed_with_a_dialog_open_types_nothing_into_it() {
     world.send_wait("api", "ASK: echo dangerous\nSAY: over");
     world.wait_for("api", "waiting");
     let pane = world.pane("api");
+    pane.shows("Do you want to proceed?");
     let before = pane.screen();
     let messages = send_and_kill(&world, "api", "sequential", 8, 0x5eed_0005);
     assert_eq!(world.wait_for("api", "waiting")["name"], "api");

@@ -247,6 +247,7 @@ fn nothing_is_typed_into_a_dialog() {
         "{waiting}"
     );
     let pane = world.pane("api");
+    pane.shows("Do you want to proceed?");
     let before = pane.screen();
     for mode in ["sequential", "important", "urgent"] {
         let sent = world.send("api", mode, &format!("a {mode} text"));

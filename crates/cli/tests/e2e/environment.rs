@@ -74,7 +74,7 @@ fn the_agent_has_the_environment_of_the_shell_that_asked() {
         .env("PWD", &folder);
     command.env_remove("ONLY_DAEMON");
     crate::world::Ran::from(command.output().unwrap()).exits(0);
-    let session = world.wait_for("api", "idle");
+    let session = world.ready("api");
     assert_eq!(text(&session["cwd"]), folder.to_string_lossy());
     let mut seen = environment(&world, "api", "first");
     let secret = seen.remove("SM_SESSION_SECRET").expect("its secret");

@@ -181,7 +181,7 @@ fn an_agent_that_ends_while_there_is_no_daemon_has_not_lost_its_exit_code() {
     world
         .sm(&["new", "--name", "g", "--detach", "--", "sh", "-c", &script])
         .exits(0);
-    let running = world.wait_for("g", "idle");
+    let running = world.ready("g");
     let shell = process(&running["pid"]);
     world.sm(&["stop"]).exits(0);
     std::fs::write(&gate, "").unwrap();

@@ -118,12 +118,24 @@ impl World {
         Ran::from(child.wait_with_output().unwrap())
     }
 
-    /// A fake agent that has reached idle.
+    /// A fake agent that has reached idle, with all that is known of it then.
     #[track_caller]
     pub fn agent(&self, name: &str) -> Value {
         self.sm(&["new", "claude", "--name", name, "--detach"])
             .exits(0);
-        self.wait_for(name, "idle")
+        self.ready(name)
+    }
+
+    /// Waits until a session is idle, and its process and terminal are known: an agent's own first
+    /// hook may be faster than the report of its start.
+    #[track_caller]
+    pub fn ready(&self, name: &str) -> Value {
+        self.wait_for(name, "idle");
+        eventually("its process and terminal are known", || {
+            let shown = self.show(name);
+            shown["pid"].is_u64() && shown["tmux"]["pane"].is_string()
+        });
+        self.show(name)
     }
 
     #[track_caller]

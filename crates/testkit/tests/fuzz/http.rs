@@ -256,7 +256,7 @@ fn http_bodies() {
             assert_ne!(status, 500, "{}", daemon.said());
         }
         sent += 1;
-        if sent % 64 == 0 {
+        if sent.is_multiple_of(64) {
             daemon.is_well();
         }
     });
