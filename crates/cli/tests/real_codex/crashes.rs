@@ -152,11 +152,10 @@ fn a_stopped_daemon_does_not_hold_codex_up() {
     submit(&world, "one", "SAY: said while nobody listened");
     world.wait_screen("one", "• said while nobody listened");
     world.signal_daemon(Signal::CONT);
-    let message = world.send_wait("one", "and now?", &[]);
-    assert_eq!(message["proof"], "hook");
+    world.send_wait("one", "and now?", &[]);
     let session = world.wait_state("one", "idle");
     assert_eq!(session["generation"], 1);
-    exactly_once(&world, "and now?");
+    once(&world, "and now?"); // typed, or by the hook that ended the turn
     let own = field(&session, "conversation_id");
     assert_eq!(conversation_of(&last(&world)), Some(own.as_str()));
     let problems = world.ask("/status")["problems"].clone();
