@@ -357,7 +357,10 @@ fn an_end_that_no_daemon_hears_is_spooled_and_told_when_it_is_back() {
         (&json!("launch"), &json!("exited"), &json!("s-1"))
     );
     let body: Value = serde_json::from_str(line["body"].as_str().unwrap()).unwrap();
-    assert_eq!(body, json!({"launch": "1", "code": 6, "signal": null, "from_outside": false}));
+    assert_eq!(
+        body,
+        json!({"launch": "1", "code": 6, "signal": null, "from_outside": false})
+    );
     let server = Server::start(&home, |_| exit());
     assert_eq!(running.wait().code(), Some(6));
     let asked = server.wait_asked(1);
