@@ -25,6 +25,7 @@ pub mod peer;
 mod perform;
 mod platform;
 mod probe;
+mod recover;
 mod run;
 mod sources;
 mod spooling;

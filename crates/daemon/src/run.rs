@@ -3,22 +3,17 @@
 //! Order matters: the lock before anything is touched; sessions and spooled hooks before the first
 //! connection; what still lives before the first event of a session.
 
-use crate::actor::{Actor, Wake};
+use crate::actor::Wake;
 use crate::api;
 use crate::api::access::{self, Access};
 use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
-use crate::perform::{self, Told};
-use crate::stored::Stored;
 use crate::watch::{Changed, Watcher};
-use crate::{clock, dispatch};
-use sm_agents::kind;
+use crate::{clock, dispatch, recover};
 use sm_client::paths::Paths;
-use sm_core::{Event, Message, MessageMeta, Session, SessionId};
-use sm_runtime::{PaneInfo, Socket, Tmux, TmuxConfig};
-use sm_store::{Loaded, OpenNotice, OpenOptions, SqliteStore, Store, Writer};
-use std::collections::{HashMap, HashSet, VecDeque};
+use sm_runtime::{Socket, Tmux, TmuxConfig};
+use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
@@ -198,7 +193,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     for notice in notices {
         hub.problem(explain(&notice));
     }
-    let waiting = revive(&hub, &loaded);
+    let waiting = recover::revive(&hub, &loaded);
     let ended = dispatch::spool(&hub).await;
     hub.watcher.watch(
         &hub.paths.spool_dir().join(sm_client::spool::FILE_NAME),
@@ -206,7 +201,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     );
 
     tokio::spawn(dispatch::terminals(Arc::clone(&hub), terminal_events));
-    let found = tokio::spawn(find_the_living(Arc::clone(&hub), waiting, ended));
+    let found = tokio::spawn(recover::find_the_living(Arc::clone(&hub), waiting, ended));
     // nobody is told of a session that lives no more; but a tmux that hangs does not keep us
     let _ = tokio::time::timeout(LIVING_PATIENCE, found).await;
     let unix = listen_unix(&hub.paths)?;
@@ -236,7 +231,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         )));
     }
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
-    tokio::spawn(empty_outbox(Arc::clone(&hub), loaded));
+    tokio::spawn(recover::empty_outbox(Arc::clone(&hub), loaded));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
     for server in servers {
@@ -386,164 +381,6 @@ async fn listen_tcp(hub: &Hub) -> Option<TcpListener> {
                 "port {port} is taken{whom} ({error}); sm goes on with its socket. Choose another with [daemon] port in config.toml or SM_PORT"
             ));
             None
-        }
-    }
-}
-
-/// Sessions as they were journaled; each waits to be told whether its terminal still lives.
-fn revive(hub: &Arc<Hub>, loaded: &Loaded) -> HashMap<SessionId, oneshot::Sender<Event>> {
-    let mut open: HashMap<&str, Vec<Message>> = HashMap::new();
-    for row in &loaded.open_messages {
-        match serde_json::from_str::<MessageMeta>(&row.meta) {
-            Ok(meta) => {
-                let message = Message {
-                    meta,
-                    text: row.text.clone(),
-                };
-                open.entry(row.session.as_str()).or_default().push(message);
-            }
-            Err(error) => hub.problem(format!("message {} cannot be read: {error}", row.id)),
-        }
-    }
-    let mut finals: HashMap<&str, VecDeque<Message>> = HashMap::new();
-    for row in &loaded.recent_final {
-        if let Ok(meta) = serde_json::from_str::<MessageMeta>(&row.meta) {
-            let message = Message {
-                meta,
-                text: String::new(),
-            };
-            finals
-                .entry(row.session.as_str())
-                .or_default()
-                .push_front(message);
-        }
-    }
-    let mut waiting = HashMap::new();
-    for row in &loaded.sessions {
-        let stored: Stored = match serde_json::from_str(&row.state) {
-            Ok(stored) => stored,
-            Err(error) => {
-                hub.problem(format!(
-                    "session {} cannot be read from the database: {error}",
-                    row.name
-                ));
-                continue;
-            }
-        };
-        let id = stored.record.id.clone();
-        let folder = hub
-            .paths
-            .session_dir(id.as_str())
-            .to_string_lossy()
-            .into_owned();
-        let profile = *kind::profile(stored.record.agent);
-        let session = Session::restore(
-            stored.record,
-            profile,
-            folder,
-            open.remove(row.id.as_str()).unwrap_or_default(),
-            finals.remove(row.id.as_str()).unwrap_or_default(),
-        );
-        let (actor, handle) = Actor::new(Arc::clone(hub), session, stored.extra);
-        let (tx, rx) = oneshot::channel();
-        hub.sessions.add(handle);
-        tokio::spawn(actor.run(Some(rx)));
-        waiting.insert(id, tx);
-    }
-    waiting
-}
-
-/// Tells every session whether its terminal still lives; says which do not.
-/// `ended`: whose launcher has told how its agent ended, which is heard next.
-async fn find_the_living(
-    hub: Arc<Hub>,
-    waiting: HashMap<SessionId, oneshot::Sender<Event>>,
-    ended: HashSet<SessionId>,
-) {
-    let all: Vec<SessionId> = waiting.keys().cloned().collect();
-    let any_live = hub
-        .sessions
-        .all()
-        .iter()
-        .any(|h| h.now().record.state.is_live());
-    let panes: Vec<PaneInfo> = if any_live {
-        living_panes(&hub).await
-    } else {
-        Vec::new()
-    };
-    for (id, first) in waiting {
-        let Some(handle) = hub.sessions.get(&id) else {
-            continue;
-        };
-        let now = handle.now();
-        let pane = now.extra.terminal.as_ref().and_then(|terminal| {
-            let pane = terminal.pane_id()?;
-            panes
-                .iter()
-                .find(|p| p.pane == pane && p.pid == terminal.pane_pid)
-        });
-        let terminal_alive = pane.is_some() || ended.contains(&id);
-        if now.record.state.is_live() && !terminal_alive {
-            tracing::warn!(session = %now.record.name, "its terminal is gone");
-        }
-        let _ = first.send(Event::Recovered { terminal_alive });
-        if let Some(dead) = pane.and_then(|p| p.dead) {
-            let launch = now.record.launch;
-            handle.send(Wake::Event(Event::Exited {
-                launch,
-                code: dead.code,
-                signal: dead.signal,
-            }));
-        }
-        watch_again(&hub, &handle);
-    }
-    for handle in all.iter().filter_map(|id| hub.sessions.get(id)) {
-        let (tx, rx) = oneshot::channel();
-        handle.send(Wake::Messages { reply: tx });
-        let _ = rx.await; // it has heard it, and what was spooled for it
-    }
-}
-
-/// Every pane that lives. A tmux that does not answer is asked again: believing it gone would
-/// call every session lost.
-async fn living_panes(hub: &Hub) -> Vec<PaneInfo> {
-    const TRIES: u32 = 5;
-    for tried in 1..=TRIES {
-        match hub.tmux.list().await {
-            Ok(panes) => return panes,
-            Err(sm_runtime::Error::ServerGone | sm_runtime::Error::Missing { .. }) => break,
-            Err(error) => {
-                tracing::warn!(%error, tried, "tmux does not tell which panes live");
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
-        }
-    }
-    Vec::new()
-}
-
-fn watch_again(hub: &Hub, handle: &crate::hub::Handle) {
-    let now = handle.now();
-    if let (Some(home), Some(process)) = (&now.extra.agent_home, now.record.process)
-        && let Some(path) = kind::status_path(now.record.agent, home, process.pid)
-    {
-        hub.watcher.watch(&path, Changed::Status(handle.id.clone()));
-    }
-    if let Some(transcript) = &now.record.transcript {
-        hub.watcher.watch(
-            Path::new(transcript),
-            Changed::Transcript(handle.id.clone()),
-        );
-    }
-}
-
-/// Messages between sessions that were decided before a crash are handed on now.
-async fn empty_outbox(hub: Arc<Hub>, loaded: Loaded) {
-    for row in loaded.outbox {
-        match serde_json::from_str::<Told>(&row.effect) {
-            Ok(told) => perform::tell(&hub, told).await,
-            Err(error) => hub.problem(format!(
-                "a message between sessions cannot be read: {error}"
-            )),
         }
     }
 }
