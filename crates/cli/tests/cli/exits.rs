@@ -45,7 +45,9 @@ fn not_usable_is_2() {
         .exits(2)
         .complains("not inside a session");
     home.run(&["children"]).exits(2);
-    home.run(&["attach", "api"])
+    let no_terminal = Fake::new(|_| Reply::Json(200, session("api", "idle")));
+    no_terminal
+        .run(&["attach", "api"])
         .exits(2)
         .complains("sm output api");
     let mut homeless = home.sm(&["ls"]);
