@@ -35,7 +35,10 @@ pub fn call(command: &mut Command) -> Result<Call> {
     let mut child = command.spawn()?;
     let status = child.wait()?;
     let wall = began.elapsed();
-    let group = i32::try_from(child.id()).ok().and_then(Pid::from_raw).ok_or("no process id")?;
+    let group = i32::try_from(child.id())
+        .ok()
+        .and_then(Pid::from_raw)
+        .ok_or("no process id")?;
     while rustix::process::waitpgid(group, WaitOptions::empty()).is_ok() {}
     let cpu = children_cpu()?.saturating_sub(before);
     if status.success() {
@@ -56,7 +59,8 @@ fn children_cpu() -> Result<Duration> {
         usage.assume_init()
     };
     let time = |value: libc::timeval| {
-        Duration::from_secs(value.tv_sec.unsigned_abs()) + Duration::from_micros(value.tv_usec.unsigned_abs().into())
+        Duration::from_secs(value.tv_sec.unsigned_abs())
+            + Duration::from_micros(value.tv_usec.unsigned_abs().into())
     };
     Ok(time(usage.ru_utime) + time(usage.ru_stime))
 }
@@ -77,7 +81,10 @@ pub fn cpu_of(pid: u32) -> Result<Duration> {
         }
         time.assume_init()
     };
-    Ok(Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec)?))
+    Ok(Duration::new(
+        time.tv_sec.unsigned_abs(),
+        u32::try_from(time.tv_nsec)?,
+    ))
 }
 
 /// As `ps` says it.
@@ -103,7 +110,9 @@ pub fn resident_mib(pid: u32) -> Result<f64> {
 }
 
 fn ps(pid: u32, column: &str) -> Result<String> {
-    let output = Command::new("ps").args(["-o", column, "-p", &pid.to_string()]).output()?;
+    let output = Command::new("ps")
+        .args(["-o", column, "-p", &pid.to_string()])
+        .output()?;
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
@@ -112,6 +121,13 @@ pub fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, usize::from);
     let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let load: Vec<&str> = load.split_whitespace().take(3).collect();
-    let load = if load.is_empty() { "unknown".to_owned() } else { load.join(" ") };
-    format!("{cores} cores, load {load}, {}", jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC"))
+    let load = if load.is_empty() {
+        "unknown".to_owned()
+    } else {
+        load.join(" ")
+    };
+    format!(
+        "{cores} cores, load {load}, {}",
+        jiff::Timestamp::now().strftime("%Y-%m-%d %H:%M UTC")
+    )
 }

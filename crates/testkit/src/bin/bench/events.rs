@@ -36,7 +36,9 @@ impl Measured {
         let mut link = herd.link()?;
         let sessions = link.get("/sessions")?.json()?;
         let ids = sessions.as_array().ok_or("no list")?.iter();
-        let ids: Vec<String> = ids.filter_map(|s| s["id"].as_str().map(str::to_owned)).collect();
+        let ids: Vec<String> = ids
+            .filter_map(|s| s["id"].as_str().map(str::to_owned))
+            .collect();
         if ids.len() != count {
             return Err(format!("{} sessions instead of {count}", ids.len()).into());
         }
@@ -88,7 +90,11 @@ impl Measured {
         let told = told.filter(|s| s["context"]["source"] == "api").count();
         let most = self.count.min(ROUNDS * EVENTS);
         // the stride may leave a few out
-        if told * 10 < most { Err(format!("only {told} sessions know their usage").into()) } else { Ok(()) }
+        if told * 10 < most {
+            Err(format!("only {told} sessions know their usage").into())
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -99,7 +105,10 @@ pub fn run(table: &mut Table) -> Result<()> {
         herd.quiet()?;
         cost::resident_mib(herd.pid())?
     };
-    let mut all = SIZES.map(Measured::new).into_iter().collect::<Result<Vec<_>>>()?;
+    let mut all = SIZES
+        .map(Measured::new)
+        .into_iter()
+        .collect::<Result<Vec<_>>>()?;
     for round in 0..ROUNDS {
         for one in &mut all {
             one.report(round)?;
@@ -118,8 +127,11 @@ pub fn run(table: &mut Table) -> Result<()> {
     table.section("The daemon with many sessions (min / p50 / p95)");
     for (one, recorded) in all.iter().zip(RECORDED_EVENT) {
         let p50 = one.events.p50();
-        let row = Row::new(format!("POST /hooks/context-usage, {} sessions", one.count), spread(&one.events))
-            .target("p50 at most 0.5 ms", p50 <= 0.5);
+        let row = Row::new(
+            format!("POST /hooks/context-usage, {} sessions", one.count),
+            spread(&one.events),
+        )
+        .target("p50 at most 0.5 ms", p50 <= 0.5);
         table.row(with_recorded(row, recorded, p50));
     }
     if let [few, .., many] = all.as_slice() {
@@ -128,18 +140,31 @@ pub fn run(table: &mut Table) -> Result<()> {
         let min = growth(|one| one.events.min());
         let cpu = growth(|one| one.cpu.as_secs_f64());
         let figure = format!("p50 {p50:+.0} %, min {min:+.0} %, daemon CPU {cpu:+.0} %");
-        table.row(Row::new("growth from 50 to 5000", figure).target("p50 at most +20 %", p50 <= 20.0));
+        table.row(
+            Row::new("growth from 50 to 5000", figure).target("p50 at most +20 %", p50 <= 20.0),
+        );
     }
     for (one, recorded) in all.iter().zip(RECORDED_LIST) {
         let p50 = one.lists.p50();
-        let row = Row::new(format!("GET /sessions, {} sessions", one.count), spread(&one.lists));
-        let row = if one.count == 500 { row.target("p50 under 5 ms", p50 < 5.0) } else { row };
+        let row = Row::new(
+            format!("GET /sessions, {} sessions", one.count),
+            spread(&one.lists),
+        );
+        let row = if one.count == 500 {
+            row.target("p50 under 5 ms", p50 < 5.0)
+        } else {
+            row
+        };
         table.row(with_recorded(row, recorded, p50));
     }
 
     table.section("Resident memory of the daemon");
     table.row(Row::new("no session", mib(empty)).against("recorded: 11.9 MiB", 11.9 / empty));
-    for (one, recorded) in all.iter().zip([Some((14.4, "14.4")), Some((22.5, "22.5 (82 after work)")), None]) {
+    for (one, recorded) in all.iter().zip([
+        Some((14.4, "14.4")),
+        Some((22.5, "22.5 (82 after work)")),
+        None,
+    ]) {
         let after = cost::resident_mib(one.herd.pid())?;
         let figure = format!("{} loaded, {} after work", mib(one.loaded_mib), mib(after));
         let row = Row::new(format!("{} sessions", one.count), figure);
@@ -147,7 +172,11 @@ pub fn run(table: &mut Table) -> Result<()> {
             Some((value, text)) => row.against(format!("recorded: {text} MiB"), value / after),
             None => row,
         };
-        table.row(if one.count == 500 { row.target("at most 20 MiB", after.max(one.loaded_mib) <= 20.0) } else { row });
+        table.row(if one.count == 500 {
+            row.target("at most 20 MiB", after.max(one.loaded_mib) <= 20.0)
+        } else {
+            row
+        });
     }
     Ok(())
 }

@@ -35,11 +35,21 @@ impl Herd {
         let mut env = CleanEnv::new()?;
         env.record_fake_agents();
         let agent = binary("fake-agent")?;
-        let config = format!("[agents.claude]\nprogram = {:?}\n", agent.display().to_string());
+        let config = format!(
+            "[agents.claude]\nprogram = {:?}\n",
+            agent.display().to_string()
+        );
         std::fs::write(env.sm_home().join("config.toml"), config)?;
         let home = env.sm_home().as_os_str().to_owned();
-        let paths = Paths::resolve(|key| (key == "SM_HOME").then(|| home.clone()), sm_client::platform::uid())?;
-        Ok(Self { env, daemon: None, paths })
+        let paths = Paths::resolve(
+            |key| (key == "SM_HOME").then(|| home.clone()),
+            sm_client::platform::uid(),
+        )?;
+        Ok(Self {
+            env,
+            daemon: None,
+            paths,
+        })
     }
 
     /// With that many idle sessions, and its daemon running.
@@ -57,7 +67,10 @@ impl Herd {
     /// Starts the daemon; the time until `/health` was answered.
     pub fn start(&mut self) -> Result<Duration> {
         let mut command = self.env.sm()?;
-        command.arg("serve").stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .arg("serve")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         let began = Instant::now();
         let mut child = command.spawn()?;
         loop {
@@ -97,7 +110,11 @@ impl Herd {
 
     /// A scripted agent of that name, idle.
     pub fn agent(&self, name: &str) -> Result<()> {
-        let new = self.env.sm()?.args(["new", "claude", "--detach", "--name", name]).output()?;
+        let new = self
+            .env
+            .sm()?
+            .args(["new", "claude", "--detach", "--name", name])
+            .output()?;
         if !new.status.success() {
             return Err(format!("sm new: {}", String::from_utf8_lossy(&new.stderr)).into());
         }
@@ -116,7 +133,12 @@ impl Herd {
     /// Copies the one session until there are `count`, named `s0`, `s1`, ….
     fn multiply(&self, count: usize) -> Result<()> {
         let mut opened = SqliteStore::open(&self.paths.database(), &OpenOptions::new("bench"))?;
-        let row = opened.loaded.sessions.first().cloned().ok_or("the session was not journaled")?;
+        let row = opened
+            .loaded
+            .sessions
+            .first()
+            .cloned()
+            .ok_or("the session was not journaled")?;
         let own = sm_client::Process::this().ok_or("this process has no start time")?;
         let rows = (0..count).map(|number| {
             let mut state: Value = serde_json::from_str(&row.state)?;
@@ -128,10 +150,18 @@ impl Herd {
             state["record"]["name"] = json!(name);
             state["record"]["process"] = json!({"pid": own.pid, "start": own.start});
             state["extra"]["secret_hash"] = json!(SECRET_HASH);
-            Ok(SessionRow { id, name, state: state.to_string(), ..row.clone() })
+            Ok(SessionRow {
+                id,
+                name,
+                state: state.to_string(),
+                ..row.clone()
+            })
         });
         let sessions = rows.collect::<Result<Vec<_>>>()?;
-        opened.store.commit(&Commit { sessions, ..Commit::default() })?;
+        opened.store.commit(&Commit {
+            sessions,
+            ..Commit::default()
+        })?;
         Ok(())
     }
 
@@ -140,7 +170,11 @@ impl Herd {
         let mut link = self.link()?;
         let idle = wait_until(PATIENCE, || {
             let sessions = link.get("/sessions").ok()?.json().ok()?;
-            let idle = sessions.as_array()?.iter().filter(|s| s["state"] == "idle").count();
+            let idle = sessions
+                .as_array()?
+                .iter()
+                .filter(|s| s["state"] == "idle")
+                .count();
             (idle == count).then_some(())
         });
         if idle.is_none() {

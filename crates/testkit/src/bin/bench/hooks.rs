@@ -48,8 +48,14 @@ pub fn run(table: &mut Table) -> Result<()> {
     let bench = Calls::new(&herd, port)?;
     bench.check(&herd)?;
 
-    let [mut nothing, mut line, mut stop, mut compact, mut old_line, mut old_compact] =
-        std::array::from_fn(|_| Cost::default());
+    let [
+        mut nothing,
+        mut line,
+        mut stop,
+        mut compact,
+        mut old_line,
+        mut old_compact,
+    ] = std::array::from_fn(|_| Cost::default());
     cost::adopt_orphans(true)?;
     for _ in 0..ROUNDS {
         for _ in 0..CHEAP {
@@ -67,11 +73,24 @@ pub fn run(table: &mut Table) -> Result<()> {
     table.section("One hook call (min / p50 / p95)");
     for (what, ours, theirs, script) in [
         ("status line", &line, &old_line, "bash + jq + curl"),
-        ("end of a turn (Stop)", &stop, &old_line, "status-line script"),
-        ("compaction (PreCompact)", &compact, &old_compact, "bash + jq + curl"),
+        (
+            "end of a turn (Stop)",
+            &stop,
+            &old_line,
+            "status-line script",
+        ),
+        (
+            "compaction (PreCompact)",
+            &compact,
+            &old_compact,
+            "bash + jq + curl",
+        ),
     ] {
         let floor = nothing.wall.p95();
-        for (kind, ours, theirs) in [("wall", &ours.wall, &theirs.wall), ("CPU", &ours.cpu, &theirs.cpu)] {
+        for (kind, ours, theirs) in [
+            ("wall", &ours.wall, &theirs.wall),
+            ("CPU", &ours.cpu, &theirs.cpu),
+        ] {
             let ratio = theirs.p50() / ours.p50();
             let row = Row::new(format!("{what}, {kind}"), spread(ours))
                 .against(format!("{script}: {}", spread(theirs)), ratio);
@@ -85,7 +104,10 @@ pub fn run(table: &mut Table) -> Result<()> {
         let above = ours.wall.p95() - floor;
         table.row(
             Row::new(format!("{what}, p95 above /bin/true"), ms(above))
-                .against(format!("/bin/true: {}", spread(&nothing.wall)), floor / ours.wall.p95())
+                .against(
+                    format!("/bin/true: {}", spread(&nothing.wall)),
+                    floor / ours.wall.p95(),
+                )
                 .target("at most 2 ms", above <= 2.0),
         );
     }
@@ -137,16 +159,24 @@ impl Calls {
             env,
             hook: binary("sm-hook")?,
             usage: file("usage.json", &payload(usage()))?,
-            stop: file("stop.json", &payload(json!({
-                "hook_event_name": "Stop", "stop_hook_active": false, "background_tasks": [],
-                "session_crons": [], "last_assistant_message": "The tests pass now. ".repeat(20),
-            })))?,
-            compact: file("compact.json", &payload(json!({
-                "hook_event_name": "PreCompact", "trigger": "auto", "custom_instructions": "",
-            })))?,
+            stop: file(
+                "stop.json",
+                &payload(json!({
+                    "hook_event_name": "Stop", "stop_hook_active": false, "background_tasks": [],
+                    "session_crons": [], "last_assistant_message": "The tests pass now. ".repeat(20),
+                })),
+            )?,
+            compact: file(
+                "compact.json",
+                &payload(json!({
+                    "hook_event_name": "PreCompact", "trigger": "auto", "custom_instructions": "",
+                })),
+            )?,
             status_line: file("context_monitor.sh", &here(STATUS_LINE))?,
             compaction: file("precompact_notify.sh", &here(COMPACTION))?,
-            prompt: payload(json!({"hook_event_name": "UserPromptSubmit", "prompt": "run the tests"})),
+            prompt: payload(
+                json!({"hook_event_name": "UserPromptSubmit", "prompt": "run the tests"}),
+            ),
             session: text("id"),
         })
     }
@@ -154,7 +184,10 @@ impl Calls {
     fn command(&self, program: &Path, input: &Path) -> Result<Command> {
         let mut command = Command::new(program);
         command.env_clear().envs(self.env.iter().cloned());
-        command.stdin(File::open(input)?).stdout(Stdio::null()).stderr(Stdio::null());
+        command
+            .stdin(File::open(input)?)
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
         Ok(command)
     }
 
@@ -175,15 +208,31 @@ impl Calls {
     /// A turn begins, told by a hook that nobody measures.
     fn prompt(&self, herd: &Herd) -> Result<()> {
         let headers = [(sm_client::wire::SESSION_HEADER, self.session.as_str())];
-        let answer = herd.link()?.ask("POST", "/hooks/claude/UserPromptSubmit", &headers, &self.prompt)?;
-        if answer.status == 200 { Ok(()) } else { Err("the prompt's hook was refused".into()) }
+        let answer = herd.link()?.ask(
+            "POST",
+            "/hooks/claude/UserPromptSubmit",
+            &headers,
+            &self.prompt,
+        )?;
+        if answer.status == 200 {
+            Ok(())
+        } else {
+            Err("the prompt's hook was refused".into())
+        }
     }
 
     /// What is measured must also work: both ways are seen to reach the session.
     fn check(&self, herd: &Herd) -> Result<()> {
-        let output = self.hook("statusline", &self.usage)?.stdout(Stdio::piped()).output()?;
+        let output = self
+            .hook("statusline", &self.usage)?
+            .stdout(Stdio::piped())
+            .output()?;
         if output.stdout != b"42% ctx\n" {
-            return Err(format!("the hook says {:?}", String::from_utf8_lossy(&output.stdout)).into());
+            return Err(format!(
+                "the hook says {:?}",
+                String::from_utf8_lossy(&output.stdout)
+            )
+            .into());
         }
         let source = |wanted: &str| {
             sm_testkit::wait_until(std::time::Duration::from_secs(10), || {
@@ -192,9 +241,16 @@ impl Calls {
             .ok_or_else(|| format!("no usage came by {wanted}"))
         };
         source("status_line")?;
-        let output = self.script(&self.status_line, &self.usage)?.stdout(Stdio::piped()).output()?;
+        let output = self
+            .script(&self.status_line, &self.usage)?
+            .stdout(Stdio::piped())
+            .output()?;
         if output.stdout != b"42% ctx\n" {
-            return Err(format!("the script says {:?}", String::from_utf8_lossy(&output.stdout)).into());
+            return Err(format!(
+                "the script says {:?}",
+                String::from_utf8_lossy(&output.stdout)
+            )
+            .into());
         }
         source("api")?;
         self.prompt(herd)?;
@@ -228,5 +284,7 @@ fn usage() -> Value {
 }
 
 fn free_port() -> Result<u16> {
-    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+    Ok(std::net::TcpListener::bind(("127.0.0.1", 0))?
+        .local_addr()?
+        .port())
 }

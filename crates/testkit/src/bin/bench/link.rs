@@ -38,7 +38,10 @@ impl Link {
     pub fn open(socket: &Path) -> Result<Self> {
         let stream = UnixStream::connect(socket)?;
         stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream, buffer: Vec::with_capacity(64 << 10) })
+        Ok(Self {
+            stream,
+            buffer: Vec::with_capacity(64 << 10),
+        })
     }
 
     pub fn get(&mut self, target: &str) -> Result<Answer> {
@@ -49,7 +52,13 @@ impl Link {
         self.ask("POST", target, &[], body)
     }
 
-    pub fn ask(&mut self, method: &str, target: &str, headers: &[(&str, &str)], body: &str) -> Result<Answer> {
+    pub fn ask(
+        &mut self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Result<Answer> {
         let mut request = format!("{method} {target} HTTP/1.1\r\nhost: localhost\r\n");
         for (name, value) in headers {
             request.push_str(&format!("{name}: {value}\r\n"));
@@ -61,13 +70,21 @@ impl Link {
         let began = Instant::now();
         self.stream.write_all(request.as_bytes())?;
         let head = loop {
-            if let Some(at) = self.buffer.windows(4).position(|window| window == b"\r\n\r\n") {
+            if let Some(at) = self
+                .buffer
+                .windows(4)
+                .position(|window| window == b"\r\n\r\n")
+            {
                 break at + 4;
             }
             self.fill()?;
         };
         let text = String::from_utf8_lossy(&self.buffer[..head]).to_ascii_lowercase();
-        let status = text.split(' ').nth(1).and_then(|word| word.parse().ok()).ok_or("no status")?;
+        let status = text
+            .split(' ')
+            .nth(1)
+            .and_then(|word| word.parse().ok())
+            .ok_or("no status")?;
         let length: usize = text
             .lines()
             .find_map(|line| line.strip_prefix("content-length:"))
@@ -86,7 +103,8 @@ impl Link {
         let filled = self.buffer.len();
         self.buffer.resize(filled + (64 << 10), 0);
         let read = self.stream.read(&mut self.buffer[filled..]);
-        self.buffer.truncate(filled + read.as_ref().map_or(0, |count| *count));
+        self.buffer
+            .truncate(filled + read.as_ref().map_or(0, |count| *count));
         if read? == 0 {
             return Err("the daemon closed the connection".into());
         }

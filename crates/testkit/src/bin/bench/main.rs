@@ -39,8 +39,13 @@ fn main() -> ExitCode {
     let mut wanted: Vec<String> = std::env::args().skip(1).collect();
     let markdown = wanted.iter().any(|word| word == "--markdown");
     wanted.retain(|word| word != "--markdown");
-    if let Some(unknown) = wanted.iter().find(|word| ARMS.iter().all(|(name, _)| name != word)) {
-        eprintln!("bench: there is no arm called {unknown}; there are: hooks sends events footprint idle");
+    if let Some(unknown) = wanted
+        .iter()
+        .find(|word| ARMS.iter().all(|(name, _)| name != word))
+    {
+        eprintln!(
+            "bench: there is no arm called {unknown}; there are: hooks sends events footprint idle"
+        );
         return ExitCode::from(2);
     }
     let began = Instant::now();
@@ -63,6 +68,10 @@ fn main() -> ExitCode {
         print!("{}", table.text());
     }
     println!("\n{}", table.summary());
-    println!("{}; took {:.0} s", cost::machine(), began.elapsed().as_secs_f32());
+    println!(
+        "{}; took {:.0} s",
+        cost::machine(),
+        began.elapsed().as_secs_f32()
+    );
     code
 }

@@ -46,5 +46,10 @@ pub fn ms(value: f64) -> String {
 /// min / p50 / p95.
 pub fn spread(samples: &Samples) -> String {
     let bare = |value: f64| ms(value).trim_end_matches(" ms").to_owned();
-    format!("{} / {} / {}", bare(samples.min()), bare(samples.p50()), ms(samples.p95()))
+    format!(
+        "{} / {} / {}",
+        bare(samples.min()),
+        bare(samples.p50()),
+        ms(samples.p95())
+    )
 }

@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
+use crate::Result;
 use crate::herd::Herd;
 use crate::link::Link;
 use crate::samples::{Samples, ms, spread};
 use crate::table::{Row, Table};
-use crate::Result;
 
 const ROUNDS: usize = 30;
 const CROWD: usize = 8;
@@ -41,10 +41,17 @@ pub fn run(table: &mut Table) -> Result<()> {
         herd.agent(&name(number))?;
     }
     herd.quiet()?;
-    let bench = Bench { herd: &herd, sent: AtomicUsize::new(0) };
+    let bench = Bench {
+        herd: &herd,
+        sent: AtomicUsize::new(0),
+    };
     table.section("`send` to submitted (min / p50 / p95)");
     let mut single = f64::NAN;
-    for (kind, what) in [(Kind::Line, "one line"), (Kind::Long, "4 KB"), (Kind::Urgent, "urgent, the agent works")] {
+    for (kind, what) in [
+        (Kind::Line, "one line"),
+        (Kind::Long, "4 KB"),
+        (Kind::Urgent, "urgent, the agent works"),
+    ] {
         let (mut ours, mut before) = (Samples::default(), Samples::default());
         for _ in 0..ROUNDS {
             bench.ready(0, kind)?;
@@ -59,7 +66,10 @@ pub fn run(table: &mut Table) -> Result<()> {
         }
         table.row(
             Row::new(what, spread(&ours))
-                .against(format!("fixed waits: {}", spread(&before)), before.p50() / ours.p50())
+                .against(
+                    format!("fixed waits: {}", spread(&before)),
+                    before.p50() / ours.p50(),
+                )
                 .target("p50 at most 60 ms", ours.p50() <= 60.0),
         );
     }
@@ -74,7 +84,12 @@ fn command(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
     for _ in 0..ROUNDS {
         let text = bench.text(Kind::Line).1;
         let began = Instant::now();
-        let output = bench.herd.env.sm()?.args(["send", &name(0), &text, "--wait", "20"]).output()?;
+        let output = bench
+            .herd
+            .env
+            .sm()?
+            .args(["send", &name(0), &text, "--wait", "20"])
+            .output()?;
         samples.add(began.elapsed());
         if !output.status.success() {
             return Err(format!("sm send: {}", String::from_utf8_lossy(&output.stderr)).into());
@@ -122,8 +137,14 @@ fn crowd(bench: &Bench<'_>, single: f64, table: &mut Table) -> Result<()> {
     let within = ours.p50() / single;
     table.row(
         Row::new("8 to 8 agents at once, the last", spread(&ours))
-            .against(format!("one after the other, fixed waits: {}", ms(before.p50())), before.p50() / ours.p50())
-            .target(format!("within 2x a single one ({within:.1}x)"), within <= 2.0),
+            .against(
+                format!("one after the other, fixed waits: {}", ms(before.p50())),
+                before.p50() / ours.p50(),
+            )
+            .target(
+                format!("within 2x a single one ({within:.1}x)"),
+                within <= 2.0,
+            ),
     );
     Ok(())
 }
@@ -154,9 +175,15 @@ fn hooks_meanwhile(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
         Ok((busy?, bench.sent.load(Ordering::Relaxed) - before))
     })?;
     table.row(
-        Row::new(format!("a hook meanwhile ({typed} messages typed)"), spread(&busy))
-            .against(format!("quiet: {}; recorded: p95 346 ms", spread(&quiet)), 346.0 / busy.p95())
-            .target("p95 at most 5 ms", busy.p95() <= 5.0),
+        Row::new(
+            format!("a hook meanwhile ({typed} messages typed)"),
+            spread(&busy),
+        )
+        .against(
+            format!("quiet: {}; recorded: p95 346 ms", spread(&quiet)),
+            346.0 / busy.p95(),
+        )
+        .target("p95 at most 5 ms", busy.p95() <= 5.0),
     );
     Ok(())
 }
@@ -191,7 +218,12 @@ impl Bench<'_> {
     /// Brings the agent into the state that the message is meant for.
     fn ready(&self, number: usize, kind: Kind) -> Result<()> {
         if kind == Kind::Urgent {
-            self.post(&mut self.herd.link()?, number, "HOLD: /nonexistent/gate", "sequential")?;
+            self.post(
+                &mut self.herd.link()?,
+                number,
+                "HOLD: /nonexistent/gate",
+                "sequential",
+            )?;
             self.herd.wait_for(&name(number), "working")?;
             // an agent that has only just begun shows it a moment later
             std::thread::sleep(Duration::from_millis(50));
@@ -202,7 +234,11 @@ impl Bench<'_> {
     /// Sends, and waits for the proof.
     fn send(&self, number: usize, kind: Kind) -> Result<Duration> {
         let (_, text) = self.text(kind);
-        let mode = if kind == Kind::Urgent { "urgent" } else { "sequential" };
+        let mode = if kind == Kind::Urgent {
+            "urgent"
+        } else {
+            "sequential"
+        };
         let mut link = self.herd.link()?;
         let began = Instant::now();
         self.post(&mut link, number, &text, mode)?;
@@ -213,7 +249,8 @@ impl Bench<'_> {
         let name = name(number);
         let id = format!("b{}-{number}", self.sent.fetch_add(1, Ordering::Relaxed));
         let body = json!({"id": id, "text": text, "mode": mode}).to_string();
-        link.post(&format!("/sessions/{name}/messages"), &body)?.json()?;
+        link.post(&format!("/sessions/{name}/messages"), &body)?
+            .json()?;
         let target = format!("/sessions/{name}/messages/{id}?wait_ms=20000&until=submitted");
         let message = link.get(&target)?.json()?;
         match message["state"].as_str() {
@@ -242,8 +279,15 @@ impl Bench<'_> {
         let mut tmux = self.herd.env.command("tmux");
         tmux.arg("-S").arg(self.herd.env.tmux_socket());
         let target = format!("={}:", name(number));
-        let status = tmux.args(["send-keys", "-t", &target]).args(keys).status()?;
-        if status.success() { Ok(()) } else { Err("tmux refused".into()) }
+        let status = tmux
+            .args(["send-keys", "-t", &target])
+            .args(keys)
+            .status()?;
+        if status.success() {
+            Ok(())
+        } else {
+            Err("tmux refused".into())
+        }
     }
 
     fn all_idle(&self) -> Result<()> {
@@ -264,7 +308,12 @@ impl Bench<'_> {
                 "tool_name": "Bash", "tool_input": {"command": "make"}, "stop_hook_active": false,
             });
             let headers = [(sm_client::wire::SESSION_HEADER, id.as_str())];
-            let answer = link.ask("POST", &format!("/hooks/claude/{event}"), &headers, &body.to_string())?;
+            let answer = link.ask(
+                "POST",
+                &format!("/hooks/claude/{event}"),
+                &headers,
+                &body.to_string(),
+            )?;
             if answer.status != 200 {
                 return Err(format!("a hook was answered with {}", answer.status).into());
             }
@@ -284,9 +333,16 @@ struct Log {
 impl Log {
     fn open(herd: &Herd) -> Result<Self> {
         let path = herd.env.fake_agent_log();
-        let mut file = std::fs::File::options().read(true).append(true).create(true).open(path)?;
+        let mut file = std::fs::File::options()
+            .read(true)
+            .append(true)
+            .create(true)
+            .open(path)?;
         file.seek(SeekFrom::End(0))?;
-        Ok(Self { file, text: String::new() })
+        Ok(Self {
+            file,
+            text: String::new(),
+        })
     }
 
     fn wait_for(&mut self, mark: &str) -> Result<()> {

@@ -50,7 +50,11 @@ impl Row {
     /// What it is compared with, and how many times more that takes.
     pub fn against(mut self, other: impl Into<String>, ratio: f64) -> Self {
         self.against = other.into();
-        self.ratio = if ratio < 10.0 { format!("{ratio:.1}x") } else { format!("{ratio:.0}x") };
+        self.ratio = if ratio < 10.0 {
+            format!("{ratio:.1}x")
+        } else {
+            format!("{ratio:.0}x")
+        };
         self
     }
 
@@ -61,7 +65,14 @@ impl Row {
     }
 
     fn cells(&self) -> [&str; 6] {
-        [&self.what, &self.figure, &self.against, &self.ratio, &self.target, self.verdict.word()]
+        [
+            &self.what,
+            &self.figure,
+            &self.against,
+            &self.ratio,
+            &self.target,
+            self.verdict.word(),
+        ]
     }
 }
 
@@ -78,7 +89,13 @@ impl Table {
     }
 
     pub fn row(&mut self, row: Row) {
-        eprintln!("bench:   {}: {} {} {}", row.what, row.figure, row.ratio, row.verdict.word());
+        eprintln!(
+            "bench:   {}: {} {} {}",
+            row.what,
+            row.figure,
+            row.ratio,
+            row.verdict.word()
+        );
         if let Some((_, rows)) = self.sections.last_mut() {
             rows.push(row);
         }
@@ -130,7 +147,11 @@ impl Table {
             count(Verdict::Met) + count(Verdict::Missed)
         );
         for row in self.rows().filter(|row| row.verdict == Verdict::Missed) {
-            let _ = write!(out, "\n  not met: {}: {} (target: {})", row.what, row.figure, row.target);
+            let _ = write!(
+                out,
+                "\n  not met: {}: {} (target: {})",
+                row.what, row.figure, row.target
+            );
         }
         out
     }
