@@ -140,8 +140,7 @@ impl Demo {
         self.print(
             screen
                 .lines()
-                .filter(|line| line.contains(draft))
-                .last()
+                .rfind(|line| line.contains(draft))
                 .unwrap_or_default(),
         );
         self.person_key("C-c")
