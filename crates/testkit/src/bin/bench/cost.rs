@@ -60,7 +60,7 @@ fn children_cpu() -> Result<Duration> {
     };
     let time = |value: libc::timeval| {
         Duration::from_secs(value.tv_sec.unsigned_abs())
-            + Duration::from_micros(value.tv_usec.unsigned_abs().into())
+            + Duration::from_micros(u64::try_from(value.tv_usec).unwrap_or(0))
     };
     Ok(time(usage.ru_utime) + time(usage.ru_stime))
 }
