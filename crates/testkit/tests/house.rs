@@ -176,3 +176,54 @@ fn files_have_one_subject_and_stay_readable() {
         }
     }
 }
+
+/// Everything in the workspace's Rust files, as one text.
+fn all_code() -> String {
+    fn gather(folder: &Path, text: &mut String) {
+        for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() {
+                gather(&path, text);
+            } else if path.extension().is_some_and(|ext| ext == "rs") {
+                text.push_str(&std::fs::read_to_string(&path).unwrap_or_default());
+            }
+        }
+    }
+    let mut text = String::new();
+    gather(&crates(), &mut text);
+    text
+}
+
+/// Names of tests that a document cites: in backticks, words joined by at least four underscores.
+fn cited(document: &str) -> Vec<String> {
+    document
+        .split('`')
+        .skip(1)
+        .step_by(2)
+        .filter(|word| {
+            word.matches('_').count() >= 4
+                && word
+                    .chars()
+                    .all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_')
+        })
+        .map(str::to_string)
+        .collect()
+}
+
+#[test]
+fn every_test_that_the_documents_cite_exists() {
+    let code = all_code();
+    for document in ["docs/conformance.md", "ARCHITECTURE.md"] {
+        let path = crates().join("..").join(document);
+        let text =
+            std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{document}: {error}"));
+        let names = cited(&text);
+        assert!(names.len() > 10, "{document} cites tests");
+        for name in names {
+            assert!(
+                code.contains(&format!("fn {name}(")),
+                "{document} cites {name}, which is no test"
+            );
+        }
+    }
+}
