@@ -1,7 +1,9 @@
-//! Newtype ids. They are made outside (randomness is an effect) and checked here.
+//! Newtype ids. They are made outside (randomness is an effect) and checked here. Records hold many of
+//! them and are copied with every step that is shown: a copy of an id shares its text.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use std::sync::Arc;
 
 /// Why a text cannot be an id or a name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -37,13 +39,13 @@ macro_rules! text_id {
         $(#[$doc])*
         #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
         #[serde(try_from = "String", into = "String")]
-        pub struct $name(String);
+        pub struct $name(Arc<str>);
 
         impl $name {
             pub fn new(text: impl Into<String>) -> Result<Self, IdError> {
                 let text = text.into();
                 check(&text, $max)?;
-                Ok(Self(text))
+                Ok(Self(text.into()))
             }
             pub fn as_str(&self) -> &str {
                 &self.0
@@ -57,7 +59,7 @@ macro_rules! text_id {
         }
         impl From<$name> for String {
             fn from(id: $name) -> String {
-                id.0
+                id.as_str().to_owned()
             }
         }
         impl fmt::Display for $name {

@@ -1,12 +1,12 @@
 //! One actor owns one session: it takes events from its mailbox one at a time, lets the core decide,
 //! journals, and only then has the effects carried out. Nobody else changes the session.
 
-use crate::api::types::{MessageView, SessionView};
+use crate::api::types::{MessageView, QueueView};
 use crate::clock;
 use crate::hub::{Handle, Hub, lock};
 use crate::perform::{self, Seat};
 use crate::sources::Sources;
-use crate::stored::{Extra, Stored, Terminal};
+use crate::stored::{Extra, StoredRef, Terminal};
 use crate::view;
 use sm_core::{
     Answer, Effect, Event, Message, MessageChange, MessageId, Outcome, Persist, Record, Session,
@@ -51,9 +51,10 @@ pub enum Wake {
 
 /// What others see of a session, always whole.
 pub struct Published {
-    pub view: SessionView,
     pub record: Record,
-    pub extra: Extra,
+    pub queue: QueueView,
+    pub changed_at: Timestamp,
+    pub extra: Arc<Extra>,
     pub sources: Arc<Sources>,
 }
 
@@ -65,10 +66,10 @@ const RETRY: Duration = Duration::from_secs(1);
 pub struct Actor {
     hub: Arc<Hub>,
     session: Session,
-    extra: Extra,
+    extra: Arc<Extra>,
     sources: Arc<Sources>,
     handle: Handle,
-    rx: mpsc::UnboundedReceiver<Wake>,
+    rx: mpsc::UnboundedReceiver<Box<Wake>>,
     publish: watch::Sender<Arc<Published>>,
     changed_at: Timestamp,
     /// Not yet written, and nobody waits for it.
@@ -90,7 +91,8 @@ impl Actor {
         let (tx, rx) = mpsc::unbounded_channel();
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
-        let published = publication(&hub, &session, &extra, &sources, changed_at);
+        let extra = Arc::new(extra);
+        let published = publication(&session, &extra, &sources, changed_at);
         let (publish, watcher) = watch::channel(Arc::new(published));
         let handle = Handle::new(session.record().id.clone(), tx, watcher);
         let actor = Self {
@@ -119,10 +121,10 @@ impl Actor {
     }
 
     /// `first`: the event that has to come before all others (after a restart: what still lives).
-    pub async fn run(mut self, first: Option<oneshot::Receiver<Event>>) {
+    pub async fn run(mut self: Box<Self>, first: Option<oneshot::Receiver<Event>>) {
         if let Some(first) = first {
             match first.await {
-                Ok(event) => self.step(event, None).await,
+                Ok(event) => Box::pin(self.step(event, None)).await,
                 Err(_) => return,
             }
         }
@@ -130,11 +132,12 @@ impl Actor {
             let wake_at = self.wake_at();
             let wake = tokio::select! {
                 biased;
-                wake = self.rx.recv() => wake,
+                wake = self.rx.recv() => wake.map(|wake| *wake),
                 () = sleep_until(wake_at) => Some(Wake::Event(Event::Tick)),
             };
             let Some(wake) = wake else { return };
-            match self.wake(wake).await {
+            // boxed: what a step needs is far larger than an actor that waits, and most of them wait
+            match Box::pin(self.wake(wake)).await {
                 Next::GoOn => {}
                 Next::End => return,
             }
@@ -164,7 +167,7 @@ impl Actor {
                 let _ = reply.send(all);
             }
             Wake::Terminal(terminal) => {
-                self.extra.terminal = Some(terminal);
+                Arc::make_mut(&mut self.extra).terminal = Some(terminal);
                 self.save_extra().await;
             }
             Wake::TerminalClosed(terminal) => {
@@ -172,12 +175,12 @@ impl Actor {
                     (&own.pane, own.pane_pid) == (&terminal.pane, terminal.pane_pid)
                 };
                 if self.extra.terminal.as_ref().is_some_and(same) {
-                    self.extra.terminal = None;
+                    Arc::make_mut(&mut self.extra).terminal = None;
                     self.save_extra().await;
                 }
             }
             Wake::Extra(change) => {
-                change(&mut self.extra);
+                change(Arc::make_mut(&mut self.extra));
                 self.save_extra().await;
             }
             Wake::Finish { done } => {
@@ -361,9 +364,9 @@ impl Actor {
 
     fn row(&self) -> SessionRow {
         let record = self.session.record();
-        let stored = Stored {
-            record: record.clone(),
-            extra: self.extra.clone(),
+        let stored = StoredRef {
+            record,
+            extra: &self.extra,
         };
         SessionRow {
             id: record.id.to_string(),
@@ -412,13 +415,7 @@ impl Actor {
     }
 
     fn publish_now(&mut self) {
-        let published = publication(
-            &self.hub,
-            &self.session,
-            &self.extra,
-            &self.sources,
-            self.changed_at,
-        );
+        let published = publication(&self.session, &self.extra, &self.sources, self.changed_at);
         self.publish.send_replace(Arc::new(published));
     }
 
@@ -432,7 +429,7 @@ impl Actor {
             handle: self.handle.clone(),
             sources: Arc::clone(&self.sources),
             record: record.clone(),
-            extra: self.extra.clone(),
+            extra: Arc::clone(&self.extra),
         };
         perform::perform(seat, effect);
     }
@@ -463,17 +460,16 @@ fn meta(message: &Message) -> String {
 }
 
 fn publication(
-    hub: &Hub,
     session: &Session,
-    extra: &Extra,
+    extra: &Arc<Extra>,
     sources: &Arc<Sources>,
     changed_at: Timestamp,
 ) -> Published {
-    let socket = hub.tmux_socket();
     Published {
-        view: view::session(session, extra, &socket, changed_at),
         record: session.record().clone(),
-        extra: extra.clone(),
+        queue: view::queue(session),
+        changed_at,
+        extra: Arc::clone(extra),
         sources: Arc::clone(sources),
     }
 }

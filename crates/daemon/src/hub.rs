@@ -44,6 +44,8 @@ pub struct Hub {
     pub address: Mutex<Option<std::net::SocketAddr>>,
     pub hook_program: String,
     pub started: Instant,
+    /// After a start: which sessions still live is known, and what was spooled is taken in.
+    pub settled: CancellationToken,
     pub stop: CancellationToken,
 }
 
@@ -92,21 +94,22 @@ pub struct Directory {
 #[derive(Clone)]
 pub struct Handle {
     pub id: SessionId,
-    tx: mpsc::UnboundedSender<Wake>,
+    tx: mpsc::UnboundedSender<Box<Wake>>,
     published: watch::Receiver<Arc<Published>>,
 }
 
 impl Handle {
     pub fn new(
         id: SessionId,
-        tx: mpsc::UnboundedSender<Wake>,
+        tx: mpsc::UnboundedSender<Box<Wake>>,
         published: watch::Receiver<Arc<Published>>,
     ) -> Self {
         Self { id, tx, published }
     }
     /// An actor that is gone is a session that was removed: nothing is left to tell it.
     pub fn send(&self, wake: Wake) {
-        let _ = self.tx.send(wake);
+        // boxed: a channel keeps room for many, and most are empty
+        let _ = self.tx.send(Box::new(wake));
     }
     pub fn now(&self) -> Arc<Published> {
         self.published.borrow().clone()

@@ -20,7 +20,7 @@ pub struct Seat {
     pub handle: Handle,
     pub sources: Arc<Sources>,
     pub record: Record,
-    pub extra: Extra,
+    pub extra: Arc<Extra>,
 }
 
 /// A message for another session, as it waits in the outbox.

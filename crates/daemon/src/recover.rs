@@ -9,7 +9,7 @@ use crate::watch::Changed;
 use sm_agents::kind;
 use sm_core::{Event, Message, MessageMeta, Session, SessionId};
 use sm_runtime::PaneInfo;
-use sm_store::Loaded;
+use sm_store::{Loaded, OutboxRow};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::path::Path;
 use std::sync::Arc;
@@ -17,35 +17,34 @@ use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// Sessions as they were journaled; each waits to be told whether its terminal still lives.
-pub fn revive(hub: &Arc<Hub>, loaded: &Loaded) -> HashMap<SessionId, oneshot::Sender<Event>> {
-    let mut open: HashMap<&str, Vec<Message>> = HashMap::new();
-    for row in &loaded.open_messages {
+///
+/// Rows are let go of one by one: what they held is room for the sessions made from them.
+pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sender<Event>> {
+    let mut open: HashMap<String, Vec<Message>> = HashMap::new();
+    for row in loaded.open_messages {
         match serde_json::from_str::<MessageMeta>(&row.meta) {
             Ok(meta) => {
                 let message = Message {
                     meta,
-                    text: row.text.clone(),
+                    text: row.text,
                 };
-                open.entry(row.session.as_str()).or_default().push(message);
+                open.entry(row.session).or_default().push(message);
             }
             Err(error) => hub.problem(format!("message {} cannot be read: {error}", row.id)),
         }
     }
-    let mut finals: HashMap<&str, VecDeque<Message>> = HashMap::new();
-    for row in &loaded.recent_final {
+    let mut finals: HashMap<String, VecDeque<Message>> = HashMap::new();
+    for row in loaded.recent_final {
         if let Ok(meta) = serde_json::from_str::<MessageMeta>(&row.meta) {
             let message = Message {
                 meta,
                 text: String::new(),
             };
-            finals
-                .entry(row.session.as_str())
-                .or_default()
-                .push_front(message);
+            finals.entry(row.session).or_default().push_front(message);
         }
     }
     let mut waiting = HashMap::new();
-    for row in &loaded.sessions {
+    for row in loaded.sessions {
         let stored: Stored = match serde_json::from_str(&row.state) {
             Ok(stored) => stored,
             Err(error) => {
@@ -73,7 +72,7 @@ pub fn revive(hub: &Arc<Hub>, loaded: &Loaded) -> HashMap<SessionId, oneshot::Se
         let (actor, handle) = Actor::new(Arc::clone(hub), session, stored.extra);
         let (tx, rx) = oneshot::channel();
         hub.sessions.add(handle);
-        tokio::spawn(actor.run(Some(rx)));
+        tokio::spawn(Box::new(actor).run(Some(rx)));
         waiting.insert(id, tx);
     }
     waiting
@@ -163,8 +162,8 @@ fn watch_again(hub: &Hub, handle: &Handle) {
 }
 
 /// Messages between sessions that were decided before a crash are handed on now.
-pub async fn empty_outbox(hub: Arc<Hub>, loaded: Loaded) {
-    for row in loaded.outbox {
+pub async fn empty_outbox(hub: Arc<Hub>, outbox: Vec<OutboxRow>) {
+    for row in outbox {
         match serde_json::from_str::<Told>(&row.effect) {
             Ok(told) => perform::tell(&hub, told).await,
             Err(error) => hub.problem(format!(

@@ -1,7 +1,7 @@
 //! Starting and stopping the daemon.
 //!
-//! Order matters: the lock before anything is touched; sessions and spooled hooks before the first
-//! connection; what still lives before the first event of a session.
+//! Order matters: the lock before anything is touched; sessions and spooled hooks before anything but
+//! `/health` is answered; what still lives before the first event of a session.
 
 use crate::actor::Wake;
 use crate::api;
@@ -23,6 +23,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{broadcast, oneshot};
+use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
 #[derive(Debug, Clone, Default)]
@@ -161,7 +162,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     open.durability = config.store.durability;
     open.recent_final = 256;
     let opened = SqliteStore::open(&paths.database(), &open)?;
-    let (loaded, notices) = (opened.loaded, opened.notices);
+    let (mut loaded, notices) = (opened.loaded, opened.notices);
     let reader = opened.store.reader()?;
     let writer = Writer::spawn(opened.store)
         .map_err(|error| ServeError::io("the journal's thread could not be started", error))?;
@@ -185,6 +186,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         problems: Mutex::new(Vec::new()),
         address: Mutex::new(None),
         started: Instant::now(),
+        settled: CancellationToken::new(),
         stop: CancellationToken::new(),
         tmux,
         paths,
@@ -193,7 +195,9 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     for notice in notices {
         hub.problem(explain(&notice));
     }
-    let waiting = recover::revive(&hub, &loaded);
+    let servers = open_doors(&hub).await?;
+    let outbox = std::mem::take(&mut loaded.outbox);
+    let waiting = recover::revive(&hub, loaded);
     let ended = dispatch::spool(&hub).await;
     hub.watcher.watch(
         &hub.paths.spool_dir().join(sm_client::spool::FILE_NAME),
@@ -204,34 +208,9 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     let found = tokio::spawn(recover::find_the_living(Arc::clone(&hub), waiting, ended));
     // nobody is told of a session that lives no more; but a tmux that hangs does not keep us
     let _ = tokio::time::timeout(LIVING_PATIENCE, found).await;
-    let unix = listen_unix(&hub.paths)?;
-    let token = access::load_or_create_token(&hub.paths.token_file())
-        .map_err(|error| ServeError::io("the token could not be made", error))?;
-    let tcp = listen_tcp(&hub).await;
-    let port = tcp
-        .as_ref()
-        .and_then(|tcp| tcp.local_addr().ok())
-        .map(|address| address.port());
-    let access = Arc::new(Access::new(token, port));
-    let router = access::guard(api::router(Arc::clone(&hub)), access);
-    let limits = serve::Limits::default();
-    let stop = hub.stop.clone();
-    let mut servers = vec![tokio::spawn(serve::serve_unix(
-        unix,
-        router.clone(),
-        limits,
-        stop.clone(),
-    ))];
-    if let Some(tcp) = tcp {
-        servers.push(tokio::spawn(serve::serve_tcp(
-            tcp,
-            router,
-            limits,
-            stop.clone(),
-        )));
-    }
+    hub.settled.cancel();
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
-    tokio::spawn(recover::empty_outbox(Arc::clone(&hub), loaded));
+    tokio::spawn(recover::empty_outbox(Arc::clone(&hub), outbox));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
     for server in servers {
@@ -242,6 +221,32 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     writer.stop();
     tracing::info!("the daemon has stopped; its sessions go on");
     Ok(())
+}
+
+/// From now on `/health` is answered; everything else waits until the sessions are settled.
+async fn open_doors(hub: &Arc<Hub>) -> Result<Vec<JoinHandle<()>>, ServeError> {
+    let unix = listen_unix(&hub.paths)?;
+    let token = access::load_or_create_token(&hub.paths.token_file())
+        .map_err(|error| ServeError::io("the token could not be made", error))?;
+    let tcp = listen_tcp(hub).await;
+    let port = tcp
+        .as_ref()
+        .and_then(|tcp| tcp.local_addr().ok())
+        .map(|address| address.port());
+    let access = Arc::new(Access::new(token, port));
+    let router = access::guard(api::router(Arc::clone(hub)), access);
+    let limits = serve::Limits::default();
+    let stop = hub.stop.clone();
+    let mut servers = vec![tokio::spawn(serve::serve_unix(
+        unix,
+        router.clone(),
+        limits,
+        stop.clone(),
+    ))];
+    if let Some(tcp) = tcp {
+        servers.push(tokio::spawn(serve::serve_tcp(tcp, router, limits, stop)));
+    }
+    Ok(servers)
 }
 
 async fn stopped(hub: &Hub) {

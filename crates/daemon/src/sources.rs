@@ -14,7 +14,8 @@ use tokio::sync::Mutex;
 
 /// An older part of a long transcript is not read: proofs of what is under way are at its end.
 const FIRST_READ: u64 = 8 << 20;
-const CHUNK: usize = 256 << 10;
+/// What is read at once, at least and at most: mostly a few lines are new.
+const CHUNK: std::ops::RangeInclusive<u64> = 4 << 10..=64 << 10;
 
 /// How far a transcript could be read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -128,7 +129,9 @@ impl Transcript {
         }
         file.seek(SeekFrom::Start(self.offset))?;
         let mut facts = Vec::new();
-        let mut buffer = vec![0_u8; CHUNK];
+        let new = size.saturating_sub(self.offset);
+        let length = new.clamp(*CHUNK.start(), *CHUNK.end());
+        let mut buffer = vec![0_u8; usize::try_from(length).unwrap_or(0)];
         loop {
             let count = file.read(&mut buffer)?;
             if count == 0 {

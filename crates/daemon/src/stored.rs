@@ -11,6 +11,13 @@ pub struct Stored {
     pub extra: Extra,
 }
 
+/// The same, for writing without a copy.
+#[derive(Debug, Serialize)]
+pub struct StoredRef<'a> {
+    pub record: &'a Record,
+    pub extra: &'a Extra,
+}
+
 /// What is needed to run the session's agent. No environment values: those stay in memory.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Extra {

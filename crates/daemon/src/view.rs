@@ -1,10 +1,10 @@
 //! What the API shows of a session, a message and an event.
 
+use crate::actor::Published;
 use crate::api::types::{
     ContextView, EventView, MessageView, QueueView, SenderView, SessionView, TmuxView,
 };
 use crate::clock::rfc3339;
-use crate::stored::Extra;
 use sm_core::signal::UsageSource;
 use sm_core::{
     Hold, Message, MessageMeta, MessageState, Mode, Proof, Sender, Session, SessionId, State,
@@ -12,14 +12,9 @@ use sm_core::{
 };
 use sm_store::EventRow;
 
-pub fn session(
-    session: &Session,
-    extra: &Extra,
-    tmux_socket: &str,
-    changed: Timestamp,
-) -> SessionView {
-    let record = session.record();
-    let queue = queue(session);
+/// Made when somebody asks: most steps of a session are never looked at.
+pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
+    let Published { record, extra, .. } = published;
     SessionView {
         id: record.id.to_string(),
         name: record.name.to_string(),
@@ -64,13 +59,13 @@ pub fn session(
         last_handoff_path: None,
         turn: record.turn.0,
         created_at: rfc3339(record.created_at),
-        changed_at: rfc3339(changed),
-        attention: attention(session, &queue),
-        queue,
+        changed_at: rfc3339(published.changed_at),
+        attention: attention(published),
+        queue: published.queue.clone(),
     }
 }
 
-fn queue(session: &Session) -> QueueView {
+pub fn queue(session: &Session) -> QueueView {
     let held = session
         .queue()
         .iter()
@@ -96,8 +91,9 @@ fn queue(session: &Session) -> QueueView {
     }
 }
 
-fn attention(session: &Session, queue: &QueueView) -> Option<String> {
-    let record = session.record();
+/// What a person has to do about it, if anything.
+pub fn attention(published: &Published) -> Option<String> {
+    let Published { record, queue, .. } = published;
     let name = &record.name;
     match &record.state {
         State::Waiting(_) => Some(format!("{}; answer it: sm attach {name}", record.why)),

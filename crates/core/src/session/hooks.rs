@@ -9,9 +9,6 @@ use crate::signal::{
     BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal, UsageSample,
 };
 
-/// Hook calls remembered by id.
-const SEEN_KEPT: usize = 64;
-
 impl Session {
     pub(super) fn hook(&mut self, call: HookCall, now: Timestamp) {
         let request = call.request;
@@ -73,10 +70,7 @@ impl Session {
             );
             return Answered::Later;
         }
-        self.rec.seen.push_back(call.id.clone());
-        if self.rec.seen.len() > SEEN_KEPT {
-            self.rec.seen.pop_front();
-        }
+        self.rec.seen.remember(&call.id);
         if call.at < self.rec.last_signal {
             // overtaken: it proves what it proves, but the state has moved on
             if let Signal::PromptAccepted { text, .. } = &call.signal {

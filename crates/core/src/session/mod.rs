@@ -12,10 +12,12 @@ mod landing;
 mod life;
 mod queue;
 mod readings;
+mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
 
+pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
 
 use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
@@ -147,7 +149,7 @@ impl Session {
             flight: None,
             next_flight: 1,
             stop_answers: 0,
-            seen: VecDeque::new(),
+            seen: Seen::default(),
             last_signal: Timestamp(0),
             context_since: Timestamp(0),
         };

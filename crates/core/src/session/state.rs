@@ -1,14 +1,13 @@
 //! Where a session stands, and what of it is journaled.
 
+use super::seen::Seen;
 use crate::ids::{
-    ConversationId, EventId, Generation, MessageId, Process, SessionId, SessionName, Timestamp,
-    TurnId,
+    ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
 use crate::message::{Sender, Way};
 use crate::profile::AgentKind;
 use crate::signal::{PersonNeed, UsageSample};
 use serde::{Deserialize, Serialize};
-use std::collections::VecDeque;
 
 /// A session's state. `Exited` and `Lost` are left by a restore only.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -78,7 +77,7 @@ pub struct Record {
     /// Answers at the end of a turn in a row.
     pub stop_answers: u32,
     /// Ids of the last hook calls: the same call by socket and spool counts once.
-    pub seen: VecDeque<EventId>,
+    pub seen: Seen,
     /// Producer time of the newest hook call that was acted on.
     pub last_signal: Timestamp,
     /// From when on the present conversation is known to be the agent's: what was said before by

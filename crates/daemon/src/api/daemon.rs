@@ -2,8 +2,8 @@
 
 use super::types::{HealthView, StatusView};
 use super::{ApiError, Shared, read};
-use crate::gc;
 use crate::hub::{Handle, lock};
+use crate::{gc, view};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::State;
@@ -24,12 +24,7 @@ pub async fn status(State(hub): State<Shared>) -> Json<StatusView> {
     let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
     let mut attention: Vec<String> = published
         .iter()
-        .filter_map(|p| {
-            p.view
-                .attention
-                .as_ref()
-                .map(|text| format!("{}: {text}", p.view.name))
-        })
+        .filter_map(|p| view::attention(p).map(|text| format!("{}: {text}", p.record.name)))
         .collect();
     attention.sort();
     Json(StatusView {

@@ -20,6 +20,9 @@ pub use launch::report as launcher_report;
 
 use crate::hub::Hub;
 use axum::Router;
+use axum::extract::{Request, State};
+use axum::middleware::{self, Next};
+use axum::response::Response;
 use axum::routing::{delete, get, post};
 use std::sync::Arc;
 
@@ -27,7 +30,6 @@ pub type Shared = Arc<Hub>;
 
 pub fn router(hub: Shared) -> Router {
     Router::new()
-        .route("/health", get(daemon::health))
         .route("/status", get(daemon::status))
         .route("/stop", post(daemon::stop))
         .route("/gc", post(daemon::gc))
@@ -64,5 +66,15 @@ pub fn router(hub: Shared) -> Router {
         .route("/launch/{session}/{launch}/started", post(launch::started))
         .route("/launch/{session}/{launch}/failed", post(launch::failed))
         .route("/launch/{session}/{launch}/exited", post(launch::exited))
+        .route_layer(middleware::from_fn_with_state(Arc::clone(&hub), settled))
+        .route("/health", get(daemon::health))
         .with_state(hub)
+}
+
+/// Nobody is told of a session before it is known whether it still lives.
+async fn settled(State(hub): State<Shared>, request: Request, next: Next) -> Response {
+    if !hub.settled.is_cancelled() {
+        hub.settled.cancelled().await;
+    }
+    next.run(request).await
 }

@@ -6,7 +6,7 @@ use crate::actor::{Actor, Wake};
 use crate::hub::Handle;
 use crate::names;
 use crate::stored::Extra;
-use crate::{clock, launch};
+use crate::{clock, launch, view};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -33,13 +33,15 @@ pub async fn list(
     State(hub): State<Shared>,
     Query(query): Query<ListQuery>,
 ) -> Json<Vec<SessionView>> {
+    let socket = hub.tmux_socket();
     let mut views: Vec<SessionView> = hub
         .sessions
         .all()
         .iter()
         .map(Handle::now)
-        .filter(|p| query.all || p.record.state.is_live() || p.view.attention.is_some())
-        .map(|p| p.view.clone())
+        .map(|p| (p.record.state.is_live(), view::session(&p, &socket)))
+        .filter(|(live, view)| query.all || *live || view.attention.is_some())
+        .map(|(_, view)| view)
         .collect();
     let mut children: HashMap<String, Vec<String>> = HashMap::new();
     for view in &views {
@@ -62,7 +64,7 @@ pub async fn list(
 }
 
 pub fn view(hub: &Shared, handle: &Handle) -> SessionView {
-    let mut view = handle.now().view.clone();
+    let mut view = view::session(&handle.now(), &hub.tmux_socket());
     view.children = hub
         .sessions
         .all()
@@ -222,7 +224,7 @@ async fn introduce(
         .await
         .map_err(|error| ApiError::store(&error))?;
     hub.sessions.add(handle.clone());
-    tokio::spawn(actor.run(None));
+    tokio::spawn(Box::new(actor).run(None));
     if let Some(prompt) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) {
         let message = first_message(&id, prompt)?;
         act(&handle, Event::Send(message)).await?;
@@ -405,7 +407,7 @@ pub async fn wait(
     let target = query.state.clone();
     let reached = seen.wait_for(|p| {
         // an ended session will not become idle by waiting
-        p.view.state == target || !p.record.state.is_live()
+        p.record.state.word() == target || !p.record.state.is_live()
     });
     let reached = tokio::select! {
         reached = tokio::time::timeout(patience, reached) => matches!(reached, Ok(Ok(_))),
@@ -459,7 +461,8 @@ pub async fn attach(
         return Err(ApiError::conflict(
             format!(
                 "{name} has no terminal: it is {} ({})",
-                now.view.state, now.view.state_reason
+                now.record.state.word(),
+                now.record.why
             ),
             format!(
                 "read its output with: sm output {name}; start it again with: sm restore {name}"

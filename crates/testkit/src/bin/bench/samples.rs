@@ -11,6 +11,18 @@ impl Samples {
         self.0.push(time.as_secs_f64() * 1e3);
     }
 
+    pub fn add_ms(&mut self, time: f64) {
+        self.0.push(time);
+    }
+
+    pub fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    pub fn max(&self) -> f64 {
+        self.quantile(1.0)
+    }
+
     pub fn min(&self) -> f64 {
         self.quantile(0.0)
     }

@@ -20,7 +20,9 @@ use crate::table::{Row, Table};
 const ROUNDS: usize = 30;
 const CROWD: usize = 8;
 const CROWD_ROUNDS: usize = 10;
-const HOOKS: usize = 400;
+const HOOKS: usize = 300;
+/// Between two hooks of one agent: tools take longer than this.
+const BETWEEN: Duration = Duration::from_millis(20);
 /// How long the screen was given to settle before Enter.
 const SETTLE: Duration = Duration::from_millis(300);
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -151,7 +153,7 @@ fn crowd(bench: &Bench<'_>, single: f64, table: &mut Table) -> Result<()> {
 
 /// How soon a hook of one session is answered while eight others are typed into.
 fn hooks_meanwhile(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
-    let quiet = bench.hooks(None)?;
+    let quiet = bench.hooks()?;
     let stop = AtomicBool::new(false);
     let (busy, typed) = std::thread::scope(|scope| -> Result<(Samples, usize)> {
         let before = bench.sent.load(Ordering::Relaxed);
@@ -167,7 +169,7 @@ fn hooks_meanwhile(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
                 })
             })
             .collect();
-        let busy = bench.hooks(Some(&stop));
+        let busy = bench.hooks();
         stop.store(true, Ordering::Relaxed);
         for sender in senders {
             sender.join().map_err(|_| "a sender panicked")??;
@@ -294,8 +296,8 @@ impl Bench<'_> {
         (0..CROWD).try_for_each(|number| self.herd.wait_for(&name(number), "idle"))
     }
 
-    /// Hooks of the last agent, one every few milliseconds: turns that begin and end.
-    fn hooks(&self, until: Option<&AtomicBool>) -> Result<Samples> {
+    /// Hooks of the last agent: turns that begin, use a tool and end.
+    fn hooks(&self) -> Result<Samples> {
         let session = self.herd.session(&name(CROWD))?;
         let id = session["id"].as_str().unwrap_or_default().to_owned();
         let conversation = session["conversation_id"].clone();
@@ -318,7 +320,7 @@ impl Bench<'_> {
                 return Err(format!("a hook was answered with {}", answer.status).into());
             }
             samples.add(answer.took);
-            std::thread::sleep(Duration::from_millis(if until.is_some() { 10 } else { 4 }));
+            std::thread::sleep(BETWEEN);
         }
         Ok(samples)
     }
