@@ -123,8 +123,9 @@ impl Session {
         match activity {
             Activity::Busy => match self.rec.state {
                 State::Idle | State::Waiting(_) => self.working("its own status says so", now),
+                // with its start or with its first prompt: the turn counts from the prompt
                 State::Starting if self.prompted_at_launch() => {
-                    self.working("its own status says so", now);
+                    self.become_state(State::Working, "its own status says so", now);
                 }
                 State::Starting => self.sign_of_life(now), // busy with its own start
                 State::Working => self.sign_of_life(now),

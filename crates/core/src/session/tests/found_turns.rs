@@ -255,3 +255,22 @@ fn who_asked_is_told_when_the_terminal_goes_away() {
             .any(|e| matches!(e, Effect::Tell { .. }))
     );
 }
+
+#[test]
+fn an_agent_that_is_busy_with_its_start_has_no_turn_before_its_first_prompt() {
+    let mut b = Bench::new();
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 1,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.wait(1_000);
+    b.evidence(screen(Composer::Empty, Activity::Busy));
+    assert_eq!(b.session.record().turn, TurnId(0), "{}", b.state());
+    b.hook(Signal::PromptAccepted {
+        text: "hello".into(),
+        transcript: None,
+    });
+    assert_eq!(b.session.record().turn, TurnId(1));
+}
