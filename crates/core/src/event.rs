@@ -121,10 +121,3 @@ impl Event {
         }
     }
 }
-
-/// A moment and what happened: handy for drivers and simulations.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Stamped {
-    pub at: Timestamp,
-    pub event: Event,
-}

@@ -44,8 +44,6 @@ pub struct Profile {
     pub reads_screen: bool,
     /// There is a transcript that proves what the agent was given.
     pub has_transcript: bool,
-    /// A context start is reported by a hook before the first prompt.
-    pub reports_start: bool,
     /// What would become of a text that is pasted and submitted. Pure.
     pub paste_fit: fn(&str) -> PasteFit,
     /// Escape ends the turn.

@@ -12,7 +12,6 @@ use std::path::{Path, PathBuf};
 pub async fn prepare(
     seat: &Seat,
     request: &LaunchRequest,
-    _env: &[(String, String)],
     home: Option<&Path>,
 ) -> Result<Vec<String>, String> {
     match seat.record.agent {

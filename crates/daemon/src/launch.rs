@@ -130,7 +130,7 @@ async fn prepare_agent(
     if let Some(program) = request.program.first_mut() {
         *program = find_program(program, env, &seat.record.cwd)?;
     }
-    crate::agent_files::prepare(seat, &request, env, home).await
+    crate::agent_files::prepare(seat, &request, home).await
 }
 
 /// The absolute path of a program, by the PATH of the given environment.

@@ -28,7 +28,6 @@ pub const PROFILE: Profile = Profile {
     prompt_argument: true,
     reads_screen: true,
     has_transcript: true,
-    reports_start: true,
     // `#` has no meaning in this version, but had one in earlier ones.
     paste_fit: paste::fit,
     escape_interrupts: true,

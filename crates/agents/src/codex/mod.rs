@@ -30,8 +30,6 @@ pub const PROFILE: Profile = Profile {
     prompt_argument: true,
     reads_screen: true,
     has_transcript: true,
-    // Codex tells its conversation with the first prompt, not at its start.
-    reports_start: false,
     // A slash survives if pasted as `paste::fit` says.
     paste_fit: paste::fit,
     escape_interrupts: true,

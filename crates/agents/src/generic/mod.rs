@@ -17,7 +17,6 @@ pub const PROFILE: Profile = Profile {
     prompt_argument: false,
     reads_screen: false,
     has_transcript: false,
-    reports_start: false,
     // Nobody knows what would be a command to it.
     paste_fit: fit,
     escape_interrupts: false,

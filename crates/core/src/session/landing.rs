@@ -115,7 +115,7 @@ impl Session {
                 self.look_later(waited, 500, now);
             }
             Composer::Ours if flight.tries >= ENTERS && waited < PASTE_PATIENCE => {
-                self.hold_flight(Hold::NotTaken, now);
+                self.hold_flight(Hold::NotTaken);
                 self.flight_at = Some(now.plus(1000));
             }
             // the guard tells cursors and titles, not texts: it has to be of just now
@@ -128,7 +128,7 @@ impl Session {
             Composer::Draft | Composer::Stashed | Composer::Shell => {
                 // somebody types into it: what they do with it is theirs; if it is gone, we go on
                 if waited >= PROOF_PATIENCE {
-                    self.hold_flight(Hold::Draft, now);
+                    self.hold_flight(Hold::Draft);
                     self.look_later(waited, 1_000, now);
                 } else {
                     self.flight_at = Some(now.plus(30));
@@ -287,7 +287,7 @@ impl Session {
         }
     }
 
-    fn hold_flight(&mut self, why: Hold, now: Timestamp) {
+    fn hold_flight(&mut self, why: Hold) {
         if !self.told_hold {
             self.told_hold = true;
             let text = format!(
@@ -297,6 +297,5 @@ impl Session {
             );
             self.notify(crate::NoticeKind::MessageHeld, text);
         }
-        let _ = now;
     }
 }

@@ -1,42 +1,20 @@
 //! Text that may be pasted into a terminal.
 //!
 //! A control byte inside a paste is a key or a command to the program that reads it: an
-//! `ESC [ 2 0 1 ~` would end the paste, and what follows would be typed. So none passes.
+//! `ESC [ 2 0 1 ~` would end the paste, and what follows would be typed. So none passes. The
+//! core has the rule, because it compares what was pasted with what arrived; here it is enforced.
 
-use std::borrow::Cow;
-
-/// `text` without control characters: C0 except tab and newline, DEL, and C1.
-/// `\r\n` and a lone `\r` become `\n`: a line end must never turn into a pressed Enter.
-pub fn sanitize(text: &str) -> Cow<'_, str> {
-    if !text.chars().any(is_stripped) {
-        return Cow::Borrowed(text);
-    }
-    let mut clean = String::with_capacity(text.len());
-    let mut chars = text.chars().peekable();
-    while let Some(c) = chars.next() {
-        match c {
-            '\r' => {
-                if chars.peek() == Some(&'\n') {
-                    chars.next();
-                }
-                clean.push('\n');
-            }
-            c if is_stripped(c) => {}
-            c => clean.push(c),
-        }
-    }
-    Cow::Owned(clean)
-}
-
-/// `char::is_control` is exactly C0, DEL and C1.
-fn is_stripped(c: char) -> bool {
-    c.is_control() && c != '\t' && c != '\n'
-}
+pub use sm_core::words::sanitize;
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// `char::is_control` is exactly C0, DEL and C1.
+    fn is_stripped(c: char) -> bool {
+        c.is_control() && c != '\t' && c != '\n'
+    }
 
     #[test]
     fn table() {
@@ -62,7 +40,7 @@ mod tests {
         fn nothing_but_tab_and_newline_is_left(text in "(?s).*") {
             let clean = sanitize(&text);
             prop_assert!(clean.chars().all(|c| !is_stripped(c)));
-            prop_assert_eq!(sanitize(&clean), clean.as_ref());
+            prop_assert_eq!(sanitize(&clean), clean.as_str());
             let printable = |s: &str| s.chars().filter(|c| !c.is_control()).collect::<String>();
             prop_assert_eq!(printable(&text), printable(&clean));
         }

@@ -83,7 +83,6 @@ fn enter_is_not_pressed_on_what_was_seen_long_ago() {
 #[test]
 fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_unheard() {
     let mut b = Bench::idle();
-    b.session.profile.reports_start = false;
     b.send("m1", "hello");
     b.now = b.now.plus(3_000);
     b.paste();

@@ -11,7 +11,6 @@ const GENERIC: Profile = Profile {
     prompt_argument: false,
     reads_screen: false,
     has_transcript: false,
-    reports_start: false,
     paste_fit: |text| PasteFit::unless_command(text, &[]),
     escape_interrupts: false,
 };

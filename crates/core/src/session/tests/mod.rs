@@ -28,7 +28,6 @@ const CLAUDE: Profile = Profile {
     prompt_argument: true,
     reads_screen: true,
     has_transcript: true,
-    reports_start: true,
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
 };
