@@ -54,26 +54,31 @@ impl Session {
     }
 
     /// A text that would be run as a command cannot be pasted alone; behind the line that numbers
-    /// several messages it can. So it holds up nobody who comes after it.
+    /// several messages it can. So it does not hold up the one that comes next; a raw one, which
+    /// cannot be merged, waits with it, and whoever comes after that one as well.
     fn with_company(&self, first: MessageId) -> Vec<MessageId> {
         let alone = self.message(&first).is_none_or(|m| {
             m.meta.raw || !self.waiters.is_empty() || !self.looks_like_command(&words::spoken(m))
         });
-        let mut pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
-        let other = pending.find(|m| m.meta.id != first && !m.meta.raw);
-        match other {
-            Some(other) if !alone => vec![first, other.meta.id.clone()],
+        let next = self.in_order().find(|m| m.meta.id != first);
+        match next.filter(|m| !m.meta.raw) {
+            Some(next) if !alone => vec![first, next.meta.id.clone()],
             Some(_) | None => vec![first],
         }
     }
 
-    /// Urgent ones first, then in the order they came.
-    fn next_message(&self) -> Option<MessageId> {
+    /// What waits, in the order in which it is given: urgent ones first, then as they came. Every
+    /// way takes from the front, so that nobody is overtaken.
+    fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || self.queue.iter().filter(|m| m.meta.state.is_pending());
+        let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
         pending()
-            .find(|m| m.meta.mode == Mode::Urgent)
-            .or_else(|| pending().next())
-            .map(|m| m.meta.id.clone())
+            .filter(urgent)
+            .chain(pending().filter(move |m| !urgent(m)))
+    }
+
+    fn next_message(&self) -> Option<MessageId> {
+        self.in_order().next().map(|m| m.meta.id.clone())
     }
 
     fn may_interrupt(&self, id: &MessageId) -> bool {
@@ -348,8 +353,7 @@ impl Session {
         }
     }
 
-    /// The first messages that fit together, urgent ones first. A raw one has to be typed: it and
-    /// what follows it wait.
+    /// The first messages that fit together. A raw one has to be typed: it and what follows it wait.
     fn fitting(
         &self,
         way: Way,
@@ -357,15 +361,7 @@ impl Session {
         wanted: impl Fn(&Message) -> bool,
     ) -> Vec<MessageId> {
         let mut ids: Vec<MessageId> = Vec::new();
-        let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
-        let pending = || self.queue.iter().filter(|m| m.meta.state.is_pending());
-        for message in pending()
-            .filter(urgent)
-            .chain(pending().filter(|m| !urgent(m)))
-        {
-            if !wanted(message) {
-                continue;
-            }
+        for message in self.in_order().filter(|m| wanted(m)) {
             if message.meta.raw {
                 break;
             }

@@ -176,3 +176,44 @@ fn a_text_that_cannot_be_pasted_alone_goes_with_the_next_one() {
     let both = "[sm: message 1 of 2]\n!ls\n\n[sm: message 2 of 2]\nhello";
     assert_eq!(pastes.as_deref(), Some(both));
 }
+
+#[test]
+fn the_company_of_a_text_that_cannot_be_pasted_alone_overtakes_nobody() {
+    let mut b = Bench::idle();
+    b.hook(Signal::CompactionStarting { automatic: true });
+    b.send("m1", "!ls");
+    let mut raw = message("m2", "/compact");
+    raw.raw = true;
+    b.on(Event::Send(raw));
+    b.send("m3", "go on");
+    b.hook(Signal::CompactionDone);
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(
+        !pasted(&outcome),
+        "m3 belongs after the command: {outcome:?}"
+    );
+    for id in ["m1", "m2", "m3"] {
+        let why = Hold::LooksLikeCommand;
+        assert_eq!(b.receipt(id), MessageState::Held { why }, "{id}");
+    }
+}
+
+#[test]
+fn an_urgent_message_is_the_first_to_keep_another_company() {
+    let mut b = Bench::idle();
+    b.hook(Signal::CompactionStarting { automatic: true });
+    b.send("m1", "later");
+    for (id, text) in [("m2", "!ls"), ("m3", "now")] {
+        let mut urgent = message(id, text);
+        urgent.mode = Mode::Urgent;
+        b.on(Event::Send(urgent));
+    }
+    b.hook(Signal::CompactionDone);
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    let pastes = outcome.effects.iter().find_map(|e| match e {
+        Effect::Paste { pastes, .. } => Some(pastes.concat()),
+        _ => None,
+    });
+    let both = "[sm: message 1 of 2]\n!ls\n\n[sm: message 2 of 2]\nnow";
+    assert_eq!(pastes.as_deref(), Some(both));
+}
