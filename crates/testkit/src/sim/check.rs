@@ -66,6 +66,8 @@ impl World {
 
     /// The agent takes a text for a command of its own.
     pub(super) fn check_command(&mut self, text: &str) {
+        self.check.said += 1;
+        let base = self.check.said * 1_000_000;
         for no in 0..self.sent.len() {
             if !text.contains(&self.sent[no].mark) {
                 continue;
@@ -74,6 +76,7 @@ impl World {
                 self.fail(format!("message m{no} was run as a command"));
             }
             self.sent[no].raw_runs += 1;
+            self.sent[no].position = base;
             if self.sent[no].raw_runs > 1 {
                 self.fail(format!("the command of message m{no} was run twice"));
             }
@@ -280,10 +283,7 @@ impl World {
             }
             match &state {
                 MessageState::Failed { .. } => self.stats.failed += 1,
-                MessageState::Consumed { .. }
-                    if self.sent[no].new.mode == Mode::Sequential
-                        && self.sent[no].in_conversation == 1 =>
-                {
+                MessageState::Consumed { .. } if there == 1 => {
                     order.push((no, self.sent[no].position));
                 }
                 _ => {}
@@ -305,7 +305,12 @@ impl World {
                 self.check.contexts
             ));
         }
-        // accepted order is the order of the journal
+        self.check_order(order);
+    }
+
+    /// Nobody is overtaken by a message that came later and is not more pressing. Accepted order is
+    /// the order of the journal.
+    fn check_order(&mut self, mut order: Vec<(usize, u64)>) {
         let place = |no: usize| {
             self.daemon
                 .journal
@@ -314,10 +319,22 @@ impl World {
                 .position(|m| m.meta.id == self.sent[no].new.id)
         };
         order.sort_by_key(|(no, _)| place(*no));
-        if let Some(pair) = order.windows(2).find(|pair| pair[0].1 > pair[1].1) {
+        let pressing = |no: usize| match self.sent[no].new.mode {
+            Mode::Sequential => 0,
+            Mode::Important => 1,
+            Mode::Urgent => 2,
+        };
+        let pairs = order
+            .iter()
+            .enumerate()
+            .flat_map(|(at, first)| order[at + 1..].iter().map(move |second| (first, second)));
+        let overtaken = pairs
+            .filter(|(first, second)| pressing(first.0) >= pressing(second.0))
+            .find(|(first, second)| first.1 > second.1);
+        if let Some((first, second)) = overtaken {
             self.fail(format!(
                 "m{} was accepted before m{}, but arrived after it",
-                pair[0].0, pair[1].0
+                first.0, second.0
             ));
         }
     }
