@@ -109,7 +109,7 @@ fn claude_payloads() {
             "Stop",
             Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
         ),
         (
@@ -117,7 +117,7 @@ fn claude_payloads() {
             "Stop",
             Signal::Stopping {
                 again: true,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
         ),
         (
@@ -125,7 +125,7 @@ fn claude_payloads() {
             "Stop",
             Signal::Stopping {
                 again: false,
-                background_tasks: 1,
+                background_tasks: vec!["sleep 30".into()],
             },
         ),
         (
@@ -296,7 +296,7 @@ fn what_cannot_be_read_says_as_little_as_it_knows() {
         parsed.signal,
         Signal::Stopping {
             again: false,
-            background_tasks: 0
+            background_tasks: Vec::new()
         }
     );
     assert_eq!(parsed.warnings.len(), 1);
@@ -326,7 +326,7 @@ fn codex_payloads() {
             "Stop",
             Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
         ),
         (

@@ -1,6 +1,8 @@
 //! What a session wants done. Effects of a step are carried out after the step is journaled.
 
-use crate::ids::{ConversationId, Generation, MessageId, RequestId, SessionId, TurnId, WaiterId};
+use crate::ids::{
+    ConversationId, Generation, HandoffId, MessageId, RequestId, SessionId, TurnId, WaiterId,
+};
 use crate::message::NewMessage;
 use crate::signal::ScreenMark;
 use serde::{Deserialize, Serialize};
@@ -13,6 +15,11 @@ pub enum Effect {
     Terminate,
     /// The agent has ended: remove what is left of its terminal.
     CloseTerminal,
+    /// End the agent's own process and leave its terminal: it is started again there.
+    StopAgent { launch: u32 },
+    /// Make safe what goes with a handoff: the document once more, snapshot, transcript, what is
+    /// under way. May be asked for again after a crash: the same files.
+    Prepare(HandoffId),
     /// Ask every source. `ours`: does the composer hold exactly this text?
     Probe { probe: u64, ours: Option<String> },
     /// Bracketed pastes into the agent's own pane, one after the other, only if the screen is still
@@ -53,6 +60,8 @@ pub enum Effect {
 pub enum Key {
     Enter,
     Escape,
+    /// Puts the draft in the composer aside.
+    Stash,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +102,8 @@ pub enum NoticeKind {
     SessionLost,
     SessionExited,
     TurnEnded,
+    HandoffFailed,
+    HandoffHeld,
 }
 
 /// A line in a session's history, tagged with the generation and turn it belongs to.
@@ -113,6 +124,7 @@ pub enum EntryKind {
     Turn,
     Message,
     Compaction,
+    Handoff,
     Exit,
     /// Recorded and without effect: of an older context, of a nested agent, of a sub-agent, doubled.
     Ignored,
@@ -129,6 +141,7 @@ impl EntryKind {
             Self::Turn => "turn",
             Self::Message => "message",
             Self::Compaction => "compaction",
+            Self::Handoff => "handoff",
             Self::Exit => "exit",
             Self::Ignored => "ignored",
             Self::Name => "name",

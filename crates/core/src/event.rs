@@ -1,6 +1,7 @@
 //! Every reason to wake a session is listed here, and only here.
 
-use crate::ids::{ConversationId, Process, Timestamp};
+use crate::handoff::{Guards, NewHandoff, Prepared};
+use crate::ids::{ConversationId, HandoffId, Process, Timestamp};
 use crate::message::NewMessage;
 use crate::signal::{Activity, Evidence, Fact, HookCall, StatusReading};
 use crate::{MessageId, SessionName, WaiterId};
@@ -17,6 +18,12 @@ pub enum Event {
     },
     /// End the session's own processes.
     KillAsked,
+    /// Hand the session's work to a new context once the turn is over.
+    HandoffAsked {
+        handoff: NewHandoff,
+        guards: Guards,
+    },
+    HandoffCancelled,
 
     // ── the agent
     Hook(HookCall),
@@ -67,6 +74,11 @@ pub enum Event {
     WaiterGone {
         waiter: WaiterId,
     },
+    /// What goes with the document is safe, or why it is not to be had.
+    HandoffPrepared {
+        handoff: HandoffId,
+        prepared: Result<Prepared, String>,
+    },
 
     /// The agent's process has the record of this conversation open.
     RecordFound {
@@ -101,6 +113,9 @@ impl Event {
             Self::Rename(_) => "rename",
             Self::LaunchAsked { .. } => "launch asked",
             Self::KillAsked => "kill asked",
+            Self::HandoffAsked { .. } => "handoff asked",
+            Self::HandoffCancelled => "handoff cancelled",
+            Self::HandoffPrepared { .. } => "handoff prepared",
             Self::Hook(_) => "hook",
             Self::Facts(_) => "facts",
             Self::Status(_) => "status",

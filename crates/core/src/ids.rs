@@ -80,6 +80,9 @@ text_id!(
     /// Made by the sender: the same id is the same message.
     MessageId, 64);
 text_id!(
+    /// One handoff, over all sessions.
+    HandoffId, 64);
+text_id!(
     /// The agent's own id of a conversation (Claude: session_id, Codex: thread id).
     ConversationId, 128);
 text_id!(

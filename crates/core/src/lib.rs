@@ -5,6 +5,7 @@
 
 pub mod effect;
 pub mod event;
+pub mod handoff;
 pub mod ids;
 pub mod message;
 pub mod profile;
@@ -14,12 +15,18 @@ pub mod words;
 
 pub use effect::{Answer, Effect, Entry, EntryKind, Key, LaunchPlan, Notice, NoticeKind};
 pub use event::{Event, KeyOutcome};
-pub use ids::{
-    ConversationId, EventId, Generation, IdError, MessageId, Process, RequestId, SessionId,
-    SessionName, Timestamp, TurnId, WaiterId,
+pub use handoff::{
+    Artifact, ArtifactKind, Author, Carrier, Course, Guards, Handoff, HandoffState, NewHandoff,
+    Prepared, Refusal, Trigger,
 };
-pub use message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Sender, Way};
-pub use profile::{AgentKind, PasteFit, Profile, StopAnswer};
+pub use ids::{
+    ConversationId, EventId, Generation, HandoffId, IdError, MessageId, Process, RequestId,
+    SessionId, SessionName, Timestamp, TurnId, WaiterId,
+};
+pub use message::{
+    Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Purpose, Sender, Way,
+};
+pub use profile::{AgentKind, Clear, ClearProof, PasteFit, Profile, StopAnswer};
 pub use session::{
     Flight, MessageChange, NewSession, Outcome, Persist, Phase, Record, Session, State,
 };

@@ -29,6 +29,21 @@ pub enum Sender {
     Sm,
 }
 
+/// What a message is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Purpose {
+    /// Somebody says something to the agent.
+    #[default]
+    Said,
+    /// A handoff's: clears the context. Proven by the new context.
+    Clear,
+    /// A handoff's: the first prompt of the new context.
+    Wake,
+    /// A handoff's: back to the old conversation. Proven by that conversation.
+    Back,
+}
+
 /// By which way a text is given to the agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -230,6 +245,8 @@ pub struct MessageMeta {
     pub attempts: u32,
     /// An urgent message interrupts once.
     pub interrupted: bool,
+    #[serde(default)]
+    pub purpose: Purpose,
     #[serde(flatten)]
     pub state: MessageState,
 }

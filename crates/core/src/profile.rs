@@ -1,5 +1,6 @@
 //! What the state machines need to know about an agent program, as plain data.
 
+use crate::ids::ConversationId;
 use serde::{Deserialize, Serialize};
 
 /// Which agent program a session runs.
@@ -48,6 +49,28 @@ pub struct Profile {
     pub paste_fit: fn(&str) -> PasteFit,
     /// Escape ends the turn.
     pub escape_interrupts: bool,
+    /// How the context is cleared; None: it cannot be handed off.
+    pub clear: Option<Clear>,
+    /// A key puts a draft aside and the next submit brings it back (never pressed over an older one).
+    pub stashes: bool,
+    /// The command that goes back to another conversation in the running agent. Pure.
+    pub resume_command: Option<fn(&ConversationId) -> String>,
+}
+
+/// The command that clears the context.
+#[derive(Debug, Clone, Copy)]
+pub struct Clear {
+    pub command: &'static str,
+    pub proof: ClearProof,
+}
+
+/// When the agent shows that its context is a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ClearProof {
+    /// At once, by hook or status.
+    AtOnce,
+    /// With the next prompt only.
+    WithPrompt,
 }
 
 #[derive(Debug, Clone, Copy)]

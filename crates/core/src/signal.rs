@@ -57,7 +57,8 @@ pub enum Signal {
     /// The turn is about to end. An answer here becomes the next request.
     Stopping {
         again: bool,
-        background_tasks: u32,
+        /// What still runs in the background, a few words each.
+        background_tasks: Vec<String>,
     },
     /// The turn ended without `Stopping`: API error, interrupt, limit.
     TurnBroken(BreakReason),
@@ -220,6 +221,8 @@ pub enum Composer {
     Ours,
     /// Holds something else: a person's draft.
     Draft,
+    /// A person's draft, and an older one is stashed: to stash this one would destroy that one.
+    DraftOverStash,
     /// Empty, but a stashed draft would come back after the next submit.
     Stashed,
     /// A mode in which text would be run as a command.

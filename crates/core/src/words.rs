@@ -1,6 +1,7 @@
 //! The texts `sm` says to agents, and what is done to a text before it is handed over.
 
 use crate::Sender;
+use crate::handoff::{ArtifactKind, Prepared};
 use crate::message::Message;
 
 /// What reaches a terminal: control bytes would end a bracketed paste or press keys.
@@ -78,6 +79,32 @@ pub fn spilled(path: &str, text: &str) -> String {
     format!(
         "[sm: a message of {total} characters is in the file {path} — read it whole. It begins:]\n{head}\n[sm: … the rest is in {path}]"
     )
+}
+
+/// The first prompt of a successor: the document first, then where the rest is and how to search it.
+pub fn wake(name: &str, prepared: &Prepared) -> String {
+    let document = &prepared.document;
+    let mut text = format!("Read {document} and continue from where you left off.");
+    if let Some(log) = prepared.artifact(ArtifactKind::Log) {
+        let path = &log.path;
+        text.push_str(&format!(
+            "\n\nFull session log (complete since start, raw bytes): {path}\nDon't read it \u{2014} search it only if you need a specific detail: sm archive {name} grep \"keyword\" (or: grep -a \"keyword\" {path})"
+        ));
+    }
+    if let Some(snapshot) = prepared.artifact(ArtifactKind::Snapshot) {
+        let lines = snapshot.lines.unwrap_or(0);
+        text.push_str(&format!(
+            "\nRecent terminal transcript (last {lines} lines, readable): {}\nDon't read this proactively \u{2014} grep it if needed.",
+            snapshot.path
+        ));
+    }
+    if !prepared.in_flight.is_empty() {
+        text.push_str("\n\nStill under way when the last context ended:");
+        for line in &prepared.in_flight {
+            text.push_str(&format!("\n- {line}"));
+        }
+    }
+    text
 }
 
 /// Told to the session that asked to know when a turn has ended.

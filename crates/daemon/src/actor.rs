@@ -221,6 +221,7 @@ impl Actor {
         let Outcome {
             persist,
             messages,
+            handoffs: _,
             effects,
         } = outcome;
         let (at_once, after): (Vec<_>, Vec<_>) = effects.into_iter().partition(needs_no_journal);
@@ -350,6 +351,8 @@ impl Actor {
                 Effect::Launch(_)
                 | Effect::Terminate
                 | Effect::CloseTerminal
+                | Effect::StopAgent { .. }
+                | Effect::Prepare(_)
                 | Effect::Probe { .. }
                 | Effect::Paste { .. }
                 | Effect::Press { .. }

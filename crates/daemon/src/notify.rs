@@ -177,6 +177,8 @@ fn kind(kind: NoticeKind) -> &'static str {
         NoticeKind::SessionLost => "session_lost",
         NoticeKind::SessionExited => "session_exited",
         NoticeKind::TurnEnded => "turn_ended",
+        NoticeKind::HandoffFailed => "handoff_failed",
+        NoticeKind::HandoffHeld => "handoff_held",
     }
 }
 

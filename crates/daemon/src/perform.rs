@@ -101,7 +101,7 @@ pub fn perform(seat: Seat, effect: Effect) {
                 notify::notify(&seat.hub.config, &id, &name, &notice).await;
             });
         }
-        Effect::Record(_) => {}
+        Effect::StopAgent { .. } | Effect::Prepare(_) | Effect::Record(_) => {}
     }
 }
 
@@ -145,6 +145,7 @@ async fn press(seat: &Seat, key: Key, guard: Option<ScreenMark>) -> KeyOutcome {
     let key = match key {
         Key::Enter => sm_runtime::Key::Enter,
         Key::Escape => sm_runtime::Key::Escape,
+        Key::Stash => sm_runtime::Key::Stash,
     };
     match seat
         .hub

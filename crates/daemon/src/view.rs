@@ -19,7 +19,7 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
         id: record.id.to_string(),
         name: record.name.to_string(),
         agent: record.agent.as_str().to_string(),
-        state: record.state.word().to_string(),
+        state: record.word().to_string(),
         state_reason: record.why.clone(),
         generation: record.generation.0,
         compactions: record.compactions,
@@ -101,7 +101,7 @@ pub fn attention(published: &Published) -> Option<String> {
             "lost: {}; bring it back: sm restore {name}",
             record.why
         )),
-        State::Starting | State::Working | State::Idle | State::Compacting | State::HandingOff => {
+        State::Starting | State::Working | State::Idle | State::Compacting => {
             let reason = queue.held_reason.as_ref()?;
             let starting = record.state == State::Starting || record.state == State::Compacting;
             (!starting).then(|| format!("{} message(s) held: {reason}", queue.held))

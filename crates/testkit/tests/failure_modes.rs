@@ -445,7 +445,7 @@ fn fm39_hooks_of_another_codex_session_are_not_the_sessions() {
             request: None,
             signal: Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
         }));
         assert_eq!(w.state(), &State::Working, "{origin:?}");

@@ -105,7 +105,8 @@ fn signal(event: &str, payload: &Payload, at: Timestamp) -> Signal {
             background_tasks: payload
                 .background_tasks
                 .as_array()
-                .map_or(0, |tasks| u32::try_from(tasks.len()).unwrap_or(u32::MAX)),
+                .map(|tasks| tasks.iter().take(TASKS).map(task).collect())
+                .unwrap_or_default(),
         },
         "StopFailure" => Signal::TurnBroken(BreakReason::ApiError(failure(payload))),
         "PreCompact" => Signal::CompactionStarting {
@@ -128,7 +129,7 @@ fn unread(event: &str) -> Signal {
         "PostCompact" => Signal::CompactionDone,
         "Stop" => Signal::Stopping {
             again: false,
-            background_tasks: 0,
+            background_tasks: Vec::new(),
         },
         "StopFailure" => Signal::TurnBroken(BreakReason::ApiError("unknown".to_owned())),
         other => Signal::Other(short(other, 80)),
@@ -218,4 +219,19 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
         object.insert("systemMessage".to_owned(), json!(shown));
     }
     printed.to_string().into_bytes()
+}
+
+/// Background tasks that are told of, and characters of each.
+const TASKS: usize = 20;
+const TASK: usize = 120;
+
+/// A few words for a background task: what it runs, or what it is.
+fn task(task: &Value) -> String {
+    let known = ["command", "description", "name", "id"];
+    let words = known
+        .iter()
+        .find_map(|key| task.get(key).and_then(Value::as_str))
+        .unwrap_or("a background task");
+    let line = words.split_whitespace().collect::<Vec<_>>().join(" ");
+    line.chars().take(TASK).collect()
 }

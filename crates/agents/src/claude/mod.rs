@@ -9,7 +9,7 @@ pub mod status;
 pub mod title;
 pub mod transcript;
 
-use sm_core::profile::{AgentKind, Profile, StopAnswer};
+use sm_core::profile::{AgentKind, Clear, ClearProof, Profile, StopAnswer};
 
 /// 10,000 characters are the limit of a hook's context; beyond it the model gets a preview.
 pub const HOOK_CONTEXT_LIMIT: usize = 9_400;
@@ -31,4 +31,10 @@ pub const PROFILE: Profile = Profile {
     // `#` has no meaning in this version, but had one in earlier ones.
     paste_fit: paste::fit,
     escape_interrupts: true,
+    clear: Some(Clear {
+        command: "/clear",
+        proof: ClearProof::AtOnce,
+    }),
+    stashes: true,
+    resume_command: Some(|conversation| format!("/resume {conversation}")),
 };

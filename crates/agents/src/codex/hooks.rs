@@ -48,7 +48,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
         "PostCompact" => Signal::CompactionDone,
         "Stop" => Signal::Stopping {
             again: payload.stop_hook_active == Value::Bool(true),
-            background_tasks: 0,
+            background_tasks: Vec::new(),
         },
         "Interrupt" => Signal::TurnBroken(BreakReason::Interrupted),
         "SessionEnd" => Signal::ContextEnded {

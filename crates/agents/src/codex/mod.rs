@@ -9,7 +9,7 @@ pub mod screen;
 pub mod title;
 pub mod trust;
 
-use sm_core::profile::{AgentKind, Profile, StopAnswer};
+use sm_core::profile::{AgentKind, Clear, ClearProof, Profile, StopAnswer};
 
 /// What our hook inside a turn may say: the limit is set on the launch line.
 pub const HOOK_CONTEXT_LIMIT: usize = 60_000;
@@ -33,6 +33,12 @@ pub const PROFILE: Profile = Profile {
     // A slash survives if pasted as `paste::fit` says.
     paste_fit: paste::fit,
     escape_interrupts: true,
+    clear: Some(Clear {
+        command: "/clear",
+        proof: ClearProof::WithPrompt,
+    }),
+    stashes: false,
+    resume_command: None,
 };
 
 /// The answer to Stop arrives inside markup: these characters escaped, the ends trimmed.

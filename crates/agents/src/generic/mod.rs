@@ -20,6 +20,9 @@ pub const PROFILE: Profile = Profile {
     // Nobody knows what would be a command to it.
     paste_fit: fit,
     escape_interrupts: false,
+    clear: None,
+    stashes: false,
+    resume_command: None,
 };
 
 /// The program as it is, with its arguments; a prompt has to be pasted.
@@ -55,7 +58,7 @@ pub fn parse_hook(event: &str, body: &[u8]) -> Parsed {
         Some(false) => Parsed {
             signal: Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
             ..Parsed::other("")
         },
@@ -88,7 +91,7 @@ mod tests {
                 r#"{"active":false}"#,
                 Signal::Stopping {
                     again: false,
-                    background_tasks: 0,
+                    background_tasks: Vec::new(),
                 },
             ),
             ("output", "{", Signal::Other("output".to_owned())),

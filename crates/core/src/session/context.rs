@@ -128,6 +128,7 @@ impl Session {
             None => format!("generation {} begins", self.rec.generation.0),
         };
         self.record_line(EntryKind::Context, text);
+        self.handoff_left_context(now);
         self.flight_left_its_context(now);
     }
 
@@ -169,11 +170,19 @@ impl Session {
         at: Timestamp,
         now: Timestamp,
     ) {
-        let known = self.rec.conversation.is_some() || self.rec.past.contains(&found);
+        let named = self.rec.conversation.is_some() && !self.awaits_context();
+        let known = named
+            || self.rec.conversation.as_ref() == Some(&found)
+            || self.rec.past.contains(&found);
         if self.rec.state.is_live() && !known {
             self.adopt(found, Some(transcript), at, now);
             self.ask(now);
         }
+    }
+
+    /// A clear was typed, and its proof is still to come.
+    pub(super) fn awaits_context(&self) -> bool {
+        self.rec.awaits_context()
     }
 
     pub(super) fn dismiss_waiters(&mut self) {

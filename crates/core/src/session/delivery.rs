@@ -2,9 +2,9 @@
 
 use super::hooks::Answered;
 use super::{Flight, Phase, Session, State};
-use crate::effect::{Answer, Effect, Key};
+use crate::effect::{Answer, Effect, EntryKind, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
-use crate::message::{Hold, Message, Mode, Way};
+use crate::message::{Hold, Message, Mode, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
 use crate::words;
@@ -22,6 +22,7 @@ impl Session {
         if self.rec.flight.is_some() {
             return;
         }
+        self.hold_frozen(now);
         let Some(next) = self.next_message() else {
             return;
         };
@@ -33,7 +34,6 @@ impl Session {
             State::Lost => self.hold(Hold::Lost, now),
             State::Starting => self.hold(Hold::Starting, now),
             State::Compacting => self.hold(Hold::Compacting, now),
-            State::HandingOff => self.hold(Hold::HandingOff, now),
             State::Waiting(_) => self.hold(Hold::WaitingForPerson, now),
             State::Working => {
                 if self.may_interrupt(&next) && now >= self.recheck_at {
@@ -70,7 +70,10 @@ impl Session {
     /// What waits, in the order in which it is given: urgent ones first, then as they came. Every
     /// way takes from the front, so that nobody is overtaken.
     fn in_order(&self) -> impl Iterator<Item = &Message> {
-        let pending = || self.queue.iter().filter(|m| m.meta.state.is_pending());
+        let pending = || {
+            let waiting = self.queue.iter().filter(|m| m.meta.state.is_pending());
+            waiting.filter(|m| !self.is_frozen(m))
+        };
         let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
         pending()
             .filter(urgent)
@@ -101,7 +104,6 @@ impl Session {
             State::Starting
             | State::Waiting(_)
             | State::Compacting
-            | State::HandingOff
             | State::Exited
             | State::Lost => self.drop_flight(),
         }
@@ -198,11 +200,41 @@ impl Session {
                 self.journal();
                 self.look_at_flight(now);
             }
-            Some(Composer::Draft) => self.mail_or_hold(&message, Hold::Draft, now),
+            // what is stashed comes back with the next submit, to where it was
+            Some(Composer::Stashed) if self.stashes_for(&message) => {
+                let guard = evidence.screen.as_ref().map(|screen| screen.mark.clone());
+                self.paste(flight.no, guard, now);
+            }
+            Some(Composer::Draft) if self.stashes_for(&message) => {
+                let guard = evidence.screen.as_ref().map(|screen| screen.mark.clone());
+                self.stash(flight.no, guard, now);
+            }
+            Some(Composer::Draft | Composer::DraftOverStash) => {
+                self.mail_or_hold(&message, Hold::Draft, now);
+            }
             Some(Composer::Stashed) => self.mail_or_hold(&message, Hold::Stashed, now),
             Some(Composer::Shell) => self.mail_or_hold(&message, Hold::ShellMode, now),
             Some(Composer::Hidden) | None => self.held_for_now(Hold::UnknownScreen, now),
         }
+    }
+
+    /// A handoff may put a person's draft aside, where it comes back by itself.
+    fn stashes_for(&self, message: &Message) -> bool {
+        self.profile.stashes && message.meta.purpose != Purpose::Said
+    }
+
+    fn stash(&mut self, no: u64, guard: Option<ScreenMark>, now: Timestamp) {
+        self.phase(Phase::Stashing, now);
+        self.flight_at = Some(now.plus(2_000));
+        self.record_line(
+            EntryKind::Handoff,
+            "a draft in the composer is put aside; it comes back by itself",
+        );
+        self.effect(Effect::Press {
+            flight: no,
+            key: Key::Stash,
+            guard,
+        });
     }
 
     /// The agent is in a conversation that is not (yet) known to be the session's.
@@ -263,13 +295,12 @@ impl Session {
             State::Starting
             | State::Waiting(_)
             | State::Compacting
-            | State::HandingOff
             | State::Exited
             | State::Lost => false,
         }
     }
 
-    fn held_for_now(&mut self, why: Hold, now: Timestamp) {
+    pub(super) fn held_for_now(&mut self, why: Hold, now: Timestamp) {
         self.drop_flight();
         let wait = (RECHECK << self.rechecks.min(4)).min(RECHECK_LONGEST);
         self.rechecks = self.rechecks.saturating_add(1);

@@ -7,7 +7,7 @@ use super::{Flight, Phase, Session};
 use crate::effect::{Effect, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{Message, MessageState, Proof, Way};
+use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::ScreenMark;
 use crate::{WaiterId, words};
@@ -162,6 +162,7 @@ impl Session {
         self.flight_at = match phase {
             Phase::Answered => Some(now.plus(PROOF_PATIENCE)),
             Phase::Checking
+            | Phase::Stashing
             | Phase::Interrupting
             | Phase::Writing
             | Phase::Verifying
@@ -270,6 +271,11 @@ impl Session {
                 self.phase(Phase::Checking, now);
                 self.look_at_flight(now);
             }
+            (Phase::Stashing, KeyOutcome::Pressed) => self.look_at_flight(now),
+            (Phase::Stashing, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
+                self.drop_flight(); // somebody types: looked at again
+                self.recheck_at = now.plus(PASTE_AGAIN);
+            }
             (
                 Phase::Checking | Phase::Writing | Phase::Verifying | Phase::Answered,
                 KeyOutcome::Pressed | KeyOutcome::ScreenMoved | KeyOutcome::Failed,
@@ -329,6 +335,10 @@ impl Session {
         let Some(flight) = &self.rec.flight else {
             return;
         };
+        match self.flight_purpose() {
+            Purpose::Said | Purpose::Wake => {}
+            Purpose::Clear | Purpose::Back => return, // proven by the context that follows
+        }
         if !flight.phase.touched_agent() {
             return;
         }
@@ -356,6 +366,7 @@ impl Session {
     }
 
     pub(super) fn proven(&mut self, way: Way, proof: Proof, now: Timestamp) {
+        let wakes = self.flight_purpose() == Purpose::Wake;
         let Some(flight) = self.rec.flight.take() else {
             return;
         };
@@ -369,6 +380,9 @@ impl Session {
             self.set_message(&id, MessageState::Submitted { way, proof }, now);
         }
         self.told_hold = false;
+        if wakes {
+            self.woken(now);
+        }
         if !self.rec.turn_open {
             self.ask(now); // its turn began unheard, or is already over
         }

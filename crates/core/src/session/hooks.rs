@@ -117,6 +117,7 @@ impl Session {
             } => {
                 self.compacted(now);
                 self.consume_submitted(now);
+                self.first_turn_over(now);
                 if let Some(request) = request
                     && let Answered::Yes = self.answer_at_stop(request, now)
                 {
@@ -125,10 +126,11 @@ impl Session {
                     return Answered::Yes;
                 }
                 self.turn_over("", now);
-                let why = match background_tasks {
+                let why = match background_tasks.len() {
                     0 => "the turn has ended".to_string(),
                     n => format!("the turn has ended; {n} background task(s) still run"),
                 };
+                self.rec.background = background_tasks;
                 self.become_state(State::Idle, why, now);
             }
             Signal::TurnBroken(reason) => self.turn_broken(&reason, now),
@@ -244,6 +246,7 @@ impl Session {
             .as_ref()
             .is_none_or(|old| old.at <= sample.at);
         if newer {
+            self.handoff_sampled(sample.tokens);
             self.rec.usage = Some(sample);
             self.journal_later();
         }

@@ -5,7 +5,7 @@
 use super::flight::{PROOF_PATIENCE, SETTLE};
 use super::{Flight, Phase, Session, State};
 use crate::ids::Timestamp;
-use crate::message::{Hold, MessageState, Proof, Way};
+use crate::message::{Hold, MessageState, Proof, Purpose, Way};
 use crate::signal::{Activity, Composer, Evidence};
 use crate::words;
 
@@ -21,6 +21,8 @@ const UNREAD_PATIENCE: i64 = 30_000;
 const INTERRUPT_PATIENCE: i64 = 6_000;
 /// An interrupted agent shows a prompt that it took back within this time.
 const TAKEN_BACK: i64 = 400;
+/// A draft is shown to be put aside within this time.
+const STASH_PATIENCE: i64 = 1_500;
 /// Looks at a composer that does not let go of our text before the owner is told.
 const ENTERS: u32 = 4;
 
@@ -40,6 +42,7 @@ impl Session {
         }
         match flight.phase {
             Phase::Checking => self.checked(&flight, evidence, now),
+            Phase::Stashing => self.stash_probed(&flight, evidence, now),
             Phase::Interrupting => self.interrupt_probed(&flight, evidence, now),
             Phase::Writing | Phase::Verifying | Phase::Entering => {
                 self.composer_probed(&flight, evidence, asked_at, now);
@@ -81,6 +84,22 @@ impl Session {
         }
     }
 
+    /// The draft was to be put aside: is the composer free?
+    fn stash_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        let composer = evidence.screen.as_ref().map(|screen| &screen.composer);
+        match composer {
+            Some(Composer::Empty | Composer::Stashed) => {
+                self.phase(Phase::Checking, now);
+                self.checked(flight, evidence, now);
+            }
+            Some(Composer::Draft) | None if waited < STASH_PATIENCE => {
+                self.flight_at = Some(now.plus(20)); // not shown yet
+            }
+            Some(_) | None => self.held_for_now(Hold::Draft, now),
+        }
+    }
+
     /// Our text was (perhaps) pasted: where is it?
     fn composer_probed(
         &mut self,
@@ -99,8 +118,26 @@ impl Session {
             Composer::Empty => true,
             Composer::Hidden => evidence.proves_idle(), // a menu of the command's own
             // it may still be a part of what stands there
-            Composer::Ours | Composer::Draft | Composer::Stashed | Composer::Shell => false,
+            Composer::Ours
+            | Composer::Draft
+            | Composer::DraftOverStash
+            | Composer::Stashed
+            | Composer::Shell => false,
         };
+        if flight.may_be_entered() && screen.composer != Composer::Ours {
+            match self.flight_purpose() {
+                Purpose::Clear => {
+                    let left = screen.composer == Composer::Empty && evidence.proves_idle();
+                    self.clear_entered(left, waited, now);
+                    return;
+                }
+                Purpose::Back => {
+                    self.flight_at = Some(now.plus(200)); // the handoff looks at the time
+                    return;
+                }
+                Purpose::Said | Purpose::Wake => {}
+            }
+        }
         if left && flight.may_be_entered() && self.is_command(flight) && waited >= SETTLE {
             // a command of the agent: no hook and no record tells of it, and it is not run twice
             self.proven(flight.way, Proof::None, now);
@@ -125,7 +162,7 @@ impl Session {
                 self.look_later(waited, 200, now); // the proof is on its way, or the turn's end is
             }
             Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
-            Composer::Draft | Composer::Stashed | Composer::Shell => {
+            Composer::Draft | Composer::DraftOverStash | Composer::Stashed | Composer::Shell => {
                 // somebody types into it: what they do with it is theirs; if it is gone, we go on
                 if waited >= PROOF_PATIENCE {
                     self.hold_flight(Hold::Draft);
@@ -157,7 +194,9 @@ impl Session {
             // not shown yet, or shown and gone
             Phase::Writing | Phase::Verifying => (PASTE_PATIENCE, (waited / 2).clamp(4, 250)),
             Phase::Entering => (SETTLE, 200),
-            Phase::Checking | Phase::Interrupting | Phase::Answered => (SETTLE, 200),
+            Phase::Checking | Phase::Stashing | Phase::Interrupting | Phase::Answered => {
+                (SETTLE, 200)
+            }
         };
         if waited < patience {
             self.flight_at = Some(now.plus(soon));
@@ -280,7 +319,11 @@ impl Session {
                 self.look_at_flight(now);
                 true
             }
-            Composer::Draft | Composer::Stashed | Composer::Shell | Composer::Hidden => {
+            Composer::Draft
+            | Composer::DraftOverStash
+            | Composer::Stashed
+            | Composer::Shell
+            | Composer::Hidden => {
                 self.flight_at = Some(now.plus(1_000));
                 true
             }

@@ -2,7 +2,8 @@
 
 use super::{Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
-use crate::ids::{Process, SessionName, Timestamp, TurnId};
+use crate::handoff::{Handoff, HandoffState};
+use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{MessageState, Way};
 use crate::words;
 
@@ -64,7 +65,7 @@ impl Session {
                 let at = (self.checks as usize).min(STARTING_LOOKS.len() - 1);
                 Some(STARTING_LOOKS[at])
             }
-            State::Working | State::HandingOff => Some(WORKING_LOOK),
+            State::Working => Some(WORKING_LOOK),
             State::Waiting(_) => Some(WAITING_LOOK),
             State::Compacting => Some(COMPACTING_LOOK),
             State::Idle => {
@@ -117,6 +118,21 @@ impl Session {
         if self.rec.launch > 0 && self.rec.state.is_live() {
             return; // it runs
         }
+        if self.restore_handoff(now) {
+            return;
+        }
+        let first = self.rec.launch == 0;
+        let resume = if first || fresh {
+            None
+        } else {
+            self.rec.conversation.clone()
+        };
+        self.start(resume, now);
+    }
+
+    /// Starts the agent: in that conversation, or in a new one.
+    pub(super) fn start(&mut self, resume: Option<ConversationId>, now: Timestamp) {
+        let first = self.rec.launch == 0;
         self.rec.launch += 1;
         self.rec.process = None;
         self.rec.ending = false;
@@ -130,16 +146,10 @@ impl Session {
             flight.phase_since = now; // of before the loss: the evidence tells what became of it
             self.flight_at = Some(now.plus(1_000));
         }
-        let first = self.rec.launch == 1;
-        let resume = if first || fresh {
-            None
-        } else {
-            self.rec.conversation.clone()
-        };
-        if !first && resume.is_none() {
+        if !first && (resume.is_none() || resume != self.rec.conversation) {
             // a relaunch without the old conversation is a new context
             self.rec.context_since = now;
-            self.new_generation(None, None, now);
+            self.new_generation(resume.clone(), None, now);
         }
         let prompt = self.prompt_for_launch(now);
         self.record_line(
@@ -165,7 +175,8 @@ impl Session {
         if !self.profile.prompt_argument || self.rec.flight.is_some() {
             return None;
         }
-        let first = self.queue.iter().find(|m| m.meta.state.is_pending())?;
+        let mut pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
+        let first = pending.find(|m| !self.is_frozen(m))?;
         if first.meta.raw || self.looks_like_command(&words::spoken(first)) {
             return None;
         }
@@ -220,7 +231,9 @@ impl Session {
             (false, None, Some(signal)) => format!("the agent was killed by signal {signal}"),
             (false, None, None) => "the agent ended; its exit code is not known".to_string(),
         };
-        self.end(code, why, now);
+        if !self.handoff_after_exit(code, now) {
+            self.end(code, why, now);
+        }
     }
 
     fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
@@ -275,8 +288,14 @@ impl Session {
             return;
         }
         if self.rec.ending {
+            let why = "the session was ended";
+            self.close_handoff(HandoffState::Abandoned, why, now);
             self.end(None, "it was ended with sm kill".into(), now);
             return;
+        }
+        let scheduled = |h: &Handoff| h.state == HandoffState::Scheduled;
+        if self.rec.open_handoff().is_some_and(scheduled) && self.preparing.is_none() {
+            self.prepare(now); // kept for a restore, with what the terminal showed
         }
         self.rec.process = None;
         self.close_turn(" (its terminal is gone)");
@@ -295,14 +314,20 @@ impl Session {
 
     pub(super) fn kill(&mut self, now: Timestamp) {
         match self.rec.state {
-            State::Exited => {}
-            State::Lost => self.end(None, "it was lost, and then ended with sm kill".into(), now),
+            State::Exited => {
+                let why = "the session was ended";
+                self.close_handoff(HandoffState::Abandoned, why, now);
+            }
+            State::Lost => {
+                let why = "the session was ended";
+                self.close_handoff(HandoffState::Abandoned, why, now);
+                self.end(None, "it was lost, and then ended with sm kill".into(), now);
+            }
             State::Starting
             | State::Working
             | State::Idle
             | State::Waiting(_)
-            | State::Compacting
-            | State::HandingOff => {
+            | State::Compacting => {
                 self.rec.ending = true;
                 self.journal();
                 self.effect(Effect::Terminate);
@@ -353,6 +378,7 @@ impl Session {
         }
         self.arm_check(now);
         self.ask(now);
+        self.recover_handoff(now);
     }
 
     /// Ends the turn, once.
@@ -435,7 +461,9 @@ impl Session {
                 } else {
                     "the agent's process is gone; how it ended is not known"
                 };
-                self.end(None, why.to_string(), now);
+                if !self.handoff_after_exit(None, now) {
+                    self.end(None, why.to_string(), now);
+                }
             }
         }
     }

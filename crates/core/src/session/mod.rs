@@ -7,11 +7,13 @@
 mod context;
 mod delivery;
 mod flight;
+mod handoff;
 mod hooks;
 mod landing;
 mod life;
 mod queue;
 mod readings;
+mod rotation;
 mod seen;
 mod state;
 #[cfg(test)]
@@ -22,6 +24,7 @@ pub use state::{Flight, Phase, Record, State};
 
 use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
 use crate::event::Event;
+use crate::handoff::Handoff;
 use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
 use crate::message::{Message, MessageState};
 use crate::profile::Profile;
@@ -70,6 +73,12 @@ pub struct Session {
     pub(crate) gone_since: Option<Timestamp>,
     /// Since when a starting agent shows its prompt.
     pub(crate) ready_since: Option<Timestamp>,
+    /// Since when what goes with a handoff is being saved.
+    pub(crate) preparing: Option<Timestamp>,
+    /// When the present step of the handoff has taken too long.
+    pub(crate) handoff_at: Option<Timestamp>,
+    /// A person's draft was seen at the last look.
+    pub(crate) drafted: bool,
     changes: Changes,
 }
 
@@ -93,6 +102,8 @@ pub(crate) struct PendingProbe {
 pub struct Outcome {
     pub persist: Persist,
     pub messages: Vec<MessageChange>,
+    /// Handoffs that are new or changed, as they are now.
+    pub handoffs: Vec<Handoff>,
     pub effects: Vec<Effect>,
 }
 
@@ -118,6 +129,7 @@ pub enum MessageChange {
 struct Changes {
     persist: Persist,
     messages: Vec<MessageChange>,
+    handoffs: Vec<Handoff>,
     effects: Vec<Effect>,
 }
 
@@ -152,6 +164,9 @@ impl Session {
             seen: Seen::default(),
             last_signal: Timestamp(0),
             context_since: Timestamp(0),
+            background: Vec::new(),
+            handoff: None,
+            automatic: Vec::new(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -193,6 +208,9 @@ impl Session {
             missing: None,
             gone_since: None,
             ready_since: None,
+            preparing: None,
+            handoff_at: None,
+            drafted: false,
             changes: Changes::default(),
         }
     }
@@ -219,6 +237,11 @@ impl Session {
             Event::Rename(name) => self.rename(name),
             Event::LaunchAsked { fresh } => self.launch(fresh, now),
             Event::KillAsked => self.kill(now),
+            Event::HandoffAsked { handoff, guards } => self.schedule_handoff(handoff, guards, now),
+            Event::HandoffCancelled => self.cancel_handoff(now),
+            Event::HandoffPrepared { handoff, prepared } => {
+                self.handoff_prepared(&handoff, prepared, now);
+            }
             Event::Hook(call) => self.hook(call, now),
             Event::Facts(facts) => self.facts(facts, now),
             Event::Status(status) => self.status(status, now),
@@ -250,11 +273,13 @@ impl Session {
             Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
         }
         self.expire(now);
+        self.advance_handoff(now);
         self.deliver(now);
         let changes = std::mem::take(&mut self.changes);
         Outcome {
             persist: changes.persist,
             messages: changes.messages,
+            handoffs: changes.handoffs,
             effects: changes.effects,
         }
     }
@@ -267,10 +292,17 @@ impl Session {
             .as_ref()
             .map(|probe| probe.asked_at.plus(PROBE_PATIENCE));
         let recheck = self.waits_for_recheck().then_some(self.recheck_at);
-        [self.check_at, self.flight_at, expiry, probe, recheck]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            self.check_at,
+            self.flight_at,
+            self.handoff_at,
+            expiry,
+            probe,
+            recheck,
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     fn tick(&mut self, now: Timestamp) {
@@ -289,6 +321,10 @@ impl Session {
         if self.check_at.is_some_and(|at| at <= now) {
             self.check(now);
         }
+        if self.handoff_at.is_some_and(|at| at <= now) {
+            self.handoff_at = None;
+            self.handoff_overdue(now);
+        }
     }
 
     // ── what a step leaves behind
@@ -301,6 +337,16 @@ impl Session {
     }
     pub(crate) fn journal_later(&mut self) {
         self.changes.persist = self.changes.persist.max(Persist::Later);
+    }
+    /// The handoff's row is written with this step.
+    pub(crate) fn handoff_changed(&mut self) {
+        self.journal();
+        let Some(handoff) = self.rec.handoff.as_deref() else {
+            return;
+        };
+        let changed = &mut self.changes.handoffs;
+        changed.retain(|older| older.id != handoff.id);
+        changed.push(handoff.clone());
     }
     pub(crate) fn record_line(&mut self, kind: EntryKind, text: impl Into<String>) {
         let entry = Entry {

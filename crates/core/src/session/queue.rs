@@ -2,8 +2,9 @@
 
 use super::{Session, State};
 use crate::effect::NoticeKind;
+use crate::handoff::HandoffState;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Sender};
+use crate::message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Purpose, Sender};
 use crate::{Effect, words};
 
 impl Session {
@@ -23,6 +24,7 @@ impl Session {
             changed_at: now,
             attempts: 0,
             interrupted: false,
+            purpose: Purpose::Said,
             state: MessageState::Queued,
         };
         let message = Message {
@@ -48,7 +50,9 @@ impl Session {
             .flight
             .as_ref()
             .is_some_and(|flight| flight.messages.contains(id) && flight.phase.touched_agent());
-        let pending = self.message(id).is_some_and(|m| m.meta.state.is_pending());
+        let pending = self
+            .message(id)
+            .is_some_and(|m| m.meta.state.is_pending() && m.meta.purpose == Purpose::Said);
         if in_flight || !pending {
             return; // too late: the receipt says how far it is
         }
@@ -93,9 +97,32 @@ impl Session {
                 .queue
                 .iter()
                 .any(|m| &m.meta.id == id && m.meta.mode != Mode::Sequential && !m.meta.raw);
+        let frozen = self
+            .queue
+            .iter()
+            .any(|m| &m.meta.id == id && self.is_frozen(m));
         match why {
+            _ if frozen => Hold::HandingOff,
             Hold::Working if joins_turn => Hold::NextHook,
             other => other.clone(),
+        }
+    }
+
+    /// What waits for a handoff says so from the moment on at which it was scheduled.
+    pub(super) fn hold_frozen(&mut self, now: Timestamp) {
+        if self.rec.open_handoff().is_none() {
+            return;
+        }
+        let frozen: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending() && self.is_frozen(m))
+            .filter(|m| m.meta.purpose == Purpose::Said)
+            .map(|m| m.meta.id.clone())
+            .collect();
+        for id in frozen {
+            let why = Hold::HandingOff;
+            self.set_message(&id, MessageState::Held { why }, now);
         }
     }
 
@@ -130,7 +157,12 @@ impl Session {
             | Hold::HandingOff
             | Hold::Lost => false,
         };
-        if needs_person && !self.told_hold {
+        if needs_person && !self.told_hold && self.rec.open_handoff().is_some() {
+            self.told_hold = true;
+            let name = &self.rec.name;
+            let text = format!("the handoff of {name} waits: {}", why.explain());
+            self.notify(NoticeKind::HandoffHeld, text);
+        } else if needs_person && !self.told_hold {
             self.told_hold = true;
             let text = format!(
                 "{} message(s) for {} wait: {}",
@@ -147,6 +179,7 @@ impl Session {
             return;
         };
         let from = message.meta.from.clone();
+        let purpose = message.meta.purpose;
         let text = format!(
             "message {id} to {} was not delivered: {reason}",
             self.rec.name
@@ -160,7 +193,7 @@ impl Session {
                     self.effect(Effect::Tell { to, message });
                 }
             }
-            Sender::Sm => {}
+            Sender::Sm => self.own_delivery_failed(purpose, now),
         }
     }
 
@@ -196,11 +229,20 @@ impl Session {
     pub(super) fn tell_turn_ended(&mut self, how: &str) {
         let asked = std::mem::take(&mut self.rec.asked);
         let mut told: Vec<Sender> = Vec::new();
+        let hands_off = self
+            .rec
+            .open_handoff()
+            .is_some_and(|h| h.state == HandoffState::Scheduled);
+        let how = if hands_off {
+            format!("{how}, and it ended in a handoff to a fresh context")
+        } else {
+            how.to_string()
+        };
         for sender in asked {
             if told.contains(&sender) {
                 continue;
             }
-            let text = words::turn_ended(self.rec.name.as_str(), how);
+            let text = words::turn_ended(self.rec.name.as_str(), &how);
             match &sender {
                 Sender::Session { id, .. } => {
                     let about = format!("turn{}-{id}", self.rec.turn.0);

@@ -129,7 +129,7 @@ impl Session {
                 }
                 State::Starting => self.sign_of_life(now), // busy with its own start
                 State::Working => self.sign_of_life(now),
-                State::Compacting | State::HandingOff | State::Exited | State::Lost => {}
+                State::Compacting | State::Exited | State::Lost => {}
             },
             Activity::Idle => match self.rec.state {
                 State::Working | State::Waiting(_) => {
@@ -138,14 +138,14 @@ impl Session {
                 }
                 State::Starting => self.become_state(State::Idle, "it is ready", now),
                 State::Compacting => self.compacted(now),
-                State::Idle | State::HandingOff | State::Exited | State::Lost => {}
+                State::Idle | State::Exited | State::Lost => {}
             },
             Activity::Waiting(need) => match self.rec.state {
                 State::Working | State::Idle | State::Starting => {
                     self.person_needed(need.clone(), now);
                 }
                 State::Waiting(_) => self.sign_of_life(now),
-                State::Compacting | State::HandingOff | State::Exited | State::Lost => {}
+                State::Compacting | State::Exited | State::Lost => {}
             },
             Activity::IdleOrWaiting | Activity::Unknown => {}
         }
@@ -163,6 +163,15 @@ impl Session {
             return;
         }
         self.gone_since = None;
+        if let Some(screen) = &evidence.screen {
+            self.drafted = match screen.composer {
+                Composer::Draft | Composer::DraftOverStash | Composer::Stashed => true,
+                Composer::Empty | Composer::Ours | Composer::Shell | Composer::Hidden => false,
+            };
+        }
+        if self.rec.process.is_none() && self.rec.open_handoff().is_some() {
+            return; // between two processes: the screen is that of the one that ended
+        }
         if asked.asked_at < self.rec.since {
             self.ask(now); // it may show how things were before the state changed
             return;

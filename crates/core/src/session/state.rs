@@ -1,6 +1,7 @@
 //! Where a session stands, and what of it is journaled.
 
 use super::seen::Seen;
+use crate::handoff::{Handoff, HandoffState};
 use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
@@ -18,7 +19,6 @@ pub enum State {
     Idle,
     Waiting(PersonNeed),
     Compacting,
-    HandingOff,
     Exited,
     Lost,
 }
@@ -31,7 +31,6 @@ impl State {
             Self::Idle => "idle",
             Self::Waiting(_) => "waiting",
             Self::Compacting => "compacting",
-            Self::HandingOff => "handing_off",
             Self::Exited => "exited",
             Self::Lost => "lost",
         }
@@ -84,9 +83,50 @@ pub struct Record {
     /// another one is late.
     #[serde(default)]
     pub context_since: Timestamp,
+    /// What the agent said still runs in the background when its last turn ended.
+    #[serde(default)]
+    pub background: Vec<String>,
+    /// The session's latest handoff, open or ended.
+    #[serde(default)]
+    pub handoff: Option<Box<Handoff>>,
+    /// When automatic handoffs were scheduled in the last hour.
+    #[serde(default)]
+    pub automatic: Vec<Timestamp>,
 }
 
 impl Record {
+    /// The handoff that is under way, if there is one.
+    pub fn open_handoff(&self) -> Option<&Handoff> {
+        self.handoff.as_deref().filter(|h| h.state.is_open())
+    }
+
+    /// A clear was typed, and the new conversation is still to be found.
+    pub fn awaits_context(&self) -> bool {
+        self.open_handoff().is_some_and(|h| h.unproven)
+    }
+
+    /// The state as others see it: between two contexts a session is neither idle nor at work.
+    pub fn word(&self) -> &'static str {
+        let between = self.open_handoff().is_some_and(|h| match h.state {
+            HandoffState::Scheduled => self.state == State::Idle,
+            HandoffState::Prepared | HandoffState::Cleared => true,
+            HandoffState::Prompted
+            | HandoffState::Done
+            | HandoffState::Refused
+            | HandoffState::Replaced
+            | HandoffState::Cancelled
+            | HandoffState::Abandoned
+            | HandoffState::RolledBack => false,
+        });
+        match self.state {
+            State::Waiting(_) | State::Exited | State::Lost => self.state.word(),
+            State::Starting | State::Working | State::Idle | State::Compacting if between => {
+                "handing_off"
+            }
+            State::Starting | State::Working | State::Idle | State::Compacting => self.state.word(),
+        }
+    }
+
     /// Conversations whose records may hold the proof of what is under way, oldest first; the
     /// present one is the last. After a restart they are read in this order before any evidence.
     pub fn records_to_read(&self) -> Vec<ConversationId> {
@@ -135,6 +175,8 @@ impl Flight {
 pub enum Phase {
     /// Looking; nothing was touched.
     Checking,
+    /// A person's draft is being put aside, for a handoff; it comes back by itself.
+    Stashing,
     /// Escape was ordered, to end the turn for an urgent message.
     Interrupting,
     /// The paste was ordered.
@@ -150,7 +192,7 @@ pub enum Phase {
 impl Phase {
     pub fn touched_agent(self) -> bool {
         match self {
-            Self::Checking | Self::Interrupting => false,
+            Self::Checking | Self::Stashing | Self::Interrupting => false,
             Self::Writing | Self::Verifying | Self::Entering | Self::Answered => true,
         }
     }

@@ -349,7 +349,7 @@ pub async fn restore(
             format!(
                 "{} is not lost: it is {}",
                 now.record.name,
-                now.record.state.word()
+                now.record.word()
             ),
             format!("attach to it: sm attach {}", now.record.name),
         ));
@@ -407,7 +407,7 @@ pub async fn wait(
     let target = query.state.clone();
     let reached = seen.wait_for(|p| {
         // an ended session will not become idle by waiting
-        p.record.state.word() == target || !p.record.state.is_live()
+        p.record.word() == target || !p.record.state.is_live()
     });
     let reached = tokio::select! {
         reached = tokio::time::timeout(patience, reached) => matches!(reached, Ok(Ok(_))),
@@ -461,7 +461,7 @@ pub async fn attach(
         return Err(ApiError::conflict(
             format!(
                 "{name} has no terminal: it is {} ({})",
-                now.record.state.word(),
+                now.record.word(),
                 now.record.why
             ),
             format!(

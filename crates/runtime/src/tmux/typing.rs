@@ -18,6 +18,8 @@ use sm_core::signal::ScreenMark;
 pub enum Key {
     Enter,
     Escape,
+    /// Ctrl+S: puts a draft aside, where an agent has that.
+    Stash,
     Tab,
     BackTab,
     Backspace,
@@ -36,6 +38,7 @@ impl Key {
         match self {
             Self::Enter => "Enter",
             Self::Escape => "Escape",
+            Self::Stash => "C-s",
             Self::Tab => "Tab",
             Self::BackTab => "BTab",
             Self::Backspace => "BSpace",

@@ -410,6 +410,8 @@ impl World {
                 | Effect::Launch(_)
                 | Effect::Terminate
                 | Effect::CloseTerminal
+                | Effect::StopAgent { .. }
+                | Effect::Prepare(_)
                 | Effect::Probe { .. }
                 | Effect::Dismiss { .. }
                 | Effect::Spill { .. }

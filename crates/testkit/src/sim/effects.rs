@@ -13,6 +13,7 @@ impl World {
         match effect {
             Effect::Launch(plan) => self.launch_agent(&plan),
             Effect::Terminate => self.die(Some(143), None),
+            Effect::StopAgent { .. } | Effect::Prepare(_) => {}
             Effect::CloseTerminal => self.terminal_alive = self.agent.alive(),
             Effect::Probe { probe, ours } => {
                 self.stats.probes += 1;

@@ -204,7 +204,7 @@ impl World {
         self.foreign_hook(
             Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
             Origin::SubAgent,
             None,
@@ -222,7 +222,7 @@ impl World {
             Signal::ToolsFinished,
             Signal::Stopping {
                 again: false,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             },
         ] {
             self.foreign_hook(signal, Origin::Nested, other.clone());

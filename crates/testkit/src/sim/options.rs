@@ -2,7 +2,7 @@
 
 use super::rng::Rng;
 use sm_core::AgentKind;
-use sm_core::profile::{PasteFit, Profile, StopAnswer};
+use sm_core::profile::{Clear, ClearProof, PasteFit, Profile, StopAnswer};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -185,6 +185,12 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
+                clear: Some(Clear {
+                    command: "/clear",
+                    proof: ClearProof::AtOnce,
+                }),
+                stashes: true,
+                resume_command: Some(|old| format!("/resume {old}")),
             },
             AgentKind::Codex => Profile {
                 kind: AgentKind::Codex,
@@ -201,6 +207,12 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
+                clear: Some(Clear {
+                    command: "/clear",
+                    proof: ClearProof::WithPrompt,
+                }),
+                stashes: false,
+                resume_command: None,
             },
             AgentKind::Generic => Profile {
                 kind: AgentKind::Generic,
@@ -213,6 +225,9 @@ impl Options {
                 has_transcript: false,
                 paste_fit: |text| PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
+                clear: None,
+                stashes: false,
+                resume_command: None,
             },
         }
     }

@@ -51,6 +51,7 @@ impl World {
         match key {
             Key::Enter => self.stats.enters += 1,
             Key::Escape => self.stats.escapes += 1,
+            Key::Stash => {}
         }
         if let Some(need) = &self.agent.dialog {
             self.fail(format!("{key:?} was pressed in a dialog ({need:?})"));
@@ -58,6 +59,7 @@ impl World {
         }
         match key {
             Key::Enter => self.enter_pressed(),
+            Key::Stash => {}
             Key::Escape => {
                 if !self.agent.composer.is_empty() && self.agent.stage == Stage::Idle {
                     tr!(self, "Escape at idle with text in the composer");

@@ -308,7 +308,7 @@ impl World {
             let again = self.agent.stop_row > 0;
             self.hook_and_wait(Signal::Stopping {
                 again,
-                background_tasks: 0,
+                background_tasks: Vec::new(),
             });
         } else {
             self.enter_stage(Stage::PreTool);

@@ -23,7 +23,7 @@ fn an_idle_agent_gets_a_paste_then_enter_and_the_hook_proves_it() {
     assert_eq!(b.state(), "working");
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     assert_eq!(
         b.receipt("m1"),
@@ -52,7 +52,7 @@ fn a_sequential_message_waits_for_the_end_of_the_turn_and_becomes_the_next_reque
     assert_eq!(answers(&b.hook(Signal::ToolsFinished)), [Answer::Nothing]);
     let stop = b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     assert_eq!(
         answers(&stop),
@@ -125,7 +125,7 @@ fn an_answer_the_agent_never_took_goes_back_into_the_queue() {
     b.send("m1", "hello");
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     assert_eq!(
         b.receipt("m1"),
@@ -261,7 +261,7 @@ fn signs_that_lag_behind_the_hook_hold_a_message_for_a_moment_only() {
     b.now = b.now.plus(5_000);
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     b.send("m1", "hello");
     let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
@@ -376,7 +376,7 @@ fn a_hook_is_not_answered_while_our_escape_is_on_its_way() {
     assert_eq!(answers(&b.hook(Signal::ToolsFinished)), 0);
     let stopping = Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     };
     assert_eq!(answers(&b.hook(stopping)), 0);
     b.on(Event::Pressed {
@@ -408,7 +408,7 @@ fn a_late_hook_of_the_old_context_has_no_effect() {
         "c1",
         Signal::Stopping {
             again: false,
-            background_tasks: 0,
+            background_tasks: Vec::new(),
         },
     );
     b.on(Event::Hook(late));
@@ -431,7 +431,7 @@ fn a_nested_agent_never_speaks_for_the_session() {
         "other",
         Signal::Stopping {
             again: false,
-            background_tasks: 0,
+            background_tasks: Vec::new(),
         },
     );
     call.origin = Origin::Unknown;
@@ -464,7 +464,7 @@ fn an_event_that_came_twice_counts_once() {
     b.on(Event::Hook(call.clone()));
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     b.on(Event::Hook(call));
     assert_eq!(b.state(), "idle");
@@ -573,7 +573,7 @@ fn who_asked_is_told_once_that_the_turn_has_ended() {
     }
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     let text = b.session.flight_text().unwrap();
     let at = Some(b.now.plus(10));
@@ -584,7 +584,7 @@ fn who_asked_is_told_once_that_the_turn_has_ended() {
     }]));
     let outcome = b.hook(Signal::Stopping {
         again: true,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     let told = outcome
         .effects

@@ -187,7 +187,7 @@ fn a_text_behind_a_dialog_is_looked_at_rarely_and_at_once_when_things_move() {
     assert!(looks < 250, "{looks} looks in ten minutes");
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     let deadline = b.session.next_deadline().expect("somebody looks");
     assert!(deadline.since(b.now) < 100, "{deadline:?}");
@@ -200,7 +200,7 @@ fn a_text_that_left_the_composer_may_be_in_the_agents_hands_until_it_rests() {
     m.mode = Mode::Urgent;
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     b.on(Event::Send(m));
     b.evidence(screen(Composer::Empty, Activity::Idle));
@@ -215,7 +215,7 @@ fn a_text_that_left_the_composer_may_be_in_the_agents_hands_until_it_rests() {
     b.now = b.now.plus(20_000);
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     for _ in 0..3 {
         b.wait(200);

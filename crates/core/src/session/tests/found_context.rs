@@ -54,7 +54,7 @@ fn a_nested_agent_does_not_become_the_first_conversation() {
         "nested",
         Signal::Stopping {
             again: false,
-            background_tasks: 0,
+            background_tasks: Vec::new(),
         },
     );
     call.origin = Origin::Unknown;
@@ -71,7 +71,7 @@ fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
     b.send("m1", "hello");
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     for next in ["c2", "c3"] {
         let clear = b.call(

@@ -92,13 +92,13 @@ fn a_message_that_is_proven_after_its_turn_is_consumed_and_its_sender_told() {
     b.on(Event::Send(m));
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     let text = b.session.flight_text().unwrap();
     let at = b.now.plus(5);
     b.hook(Signal::Stopping {
         again: true,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     b.on(user_text(&text, at)); // the record was slow
     let mut told = 0;
@@ -120,7 +120,7 @@ fn a_turn_that_goes_on_with_a_message_is_counted_even_if_its_beginning_was_not_h
     b.send("m1", "hello"); // being checked
     b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     assert_eq!(b.state(), "working");
     assert!(b.session.record().turn_open);
@@ -164,7 +164,7 @@ fn a_command_at_the_head_does_not_keep_an_urgent_message_from_the_end_of_the_tur
     b.on(Event::Send(urgent));
     let stop = b.hook(Signal::Stopping {
         again: false,
-        background_tasks: 0,
+        background_tasks: Vec::new(),
     });
     assert_eq!(
         answers(&stop),

@@ -13,6 +13,9 @@ const GENERIC: Profile = Profile {
     has_transcript: false,
     paste_fit: |text| PasteFit::unless_command(text, &[]),
     escape_interrupts: false,
+    clear: None,
+    stashes: false,
+    resume_command: None,
 };
 
 fn nothing_to_see() -> Evidence {

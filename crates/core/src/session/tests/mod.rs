@@ -12,7 +12,7 @@ use crate::effect::{Answer, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{EventId, Process, RequestId};
 use crate::message::{Hold, Mode, NewMessage, Proof, Sender, Way};
-use crate::profile::{AgentKind, PasteFit, StopAnswer};
+use crate::profile::{AgentKind, Clear, ClearProof, PasteFit, StopAnswer};
 use crate::signal::*;
 
 const CLAUDE: Profile = Profile {
@@ -30,6 +30,12 @@ const CLAUDE: Profile = Profile {
     has_transcript: true,
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
+    clear: Some(Clear {
+        command: "/clear",
+        proof: ClearProof::AtOnce,
+    }),
+    stashes: true,
+    resume_command: Some(|conversation| format!("/resume {conversation}")),
 };
 
 /// A session and a clock that goes on by itself.

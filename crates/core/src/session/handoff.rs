@@ -1,0 +1,495 @@
+//! The handoff of a session: from its scheduling to the moment at which its context may be left, and
+//! its end.
+//!
+//! `advance_handoff` runs at the end of every step and does what the state allows. What is typed
+//! goes through the same delivery as every message: looked at, guarded, proven.
+
+use super::{Session, State};
+use crate::effect::{Effect, EntryKind, NoticeKind};
+use crate::handoff::{
+    Carrier, Course, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal, Step, Trigger,
+};
+use crate::ids::{HandoffId, MessageId, Timestamp};
+use crate::message::{Message, MessageMeta, MessageState, Mode, Purpose, Sender};
+use crate::profile::Profile;
+use crate::session::Record;
+use crate::words;
+
+/// Artifacts that take longer than this are done without: the document is safe.
+const PREPARE_PATIENCE: i64 = 15_000;
+/// A first turn that lasts longer goes on by itself: messages flow again.
+const FIRST_TURN: i64 = 120_000;
+const HOUR: i64 = 3_600_000;
+/// Steps that are kept.
+const STEPS: usize = 64;
+
+impl Record {
+    /// Why a handoff cannot be scheduled now.
+    pub fn handoff_refusal(
+        &self,
+        profile: &Profile,
+        trigger: Trigger,
+        guards: Guards,
+        now: Timestamp,
+    ) -> Option<Refusal> {
+        if profile.clear.is_none() {
+            return Some(Refusal::NotClearable(self.agent.as_str().to_string()));
+        }
+        if !self.state.is_live() {
+            return Some(Refusal::Ended(self.why.clone(), self.name.to_string()));
+        }
+        if self.ending {
+            return Some(Refusal::Ending);
+        }
+        if let Some(open) = self.open_handoff() {
+            match open.state {
+                HandoffState::Scheduled if !trigger.is_automatic() => {} // the last one wins
+                HandoffState::Prompted if self.generation > open.from => {} // it has arrived
+                state => return Some(Refusal::UnderWay(open.id.clone(), state.word())),
+            }
+        }
+        let last = self.handoff.as_deref();
+        if last.is_some_and(|h| h.state == HandoffState::Done && h.from == self.generation) {
+            return Some(Refusal::AlreadyLeft(self.generation.0));
+        }
+        if !trigger.is_automatic() {
+            return None;
+        }
+        let hour = self.automatic.iter().filter(|at| now.since(**at) < HOUR);
+        if hour.count() >= guards.per_hour as usize {
+            return Some(Refusal::TooMany(guards.per_hour));
+        }
+        let last = last?;
+        let ended = last.done_at.unwrap_or(last.created_at);
+        if now.since(ended) < guards.cooldown {
+            let ago = now.since(ended);
+            let left = guards.cooldown - ago;
+            return Some(Refusal::CoolDown(ago / 1000, (left + 999) / 1000));
+        }
+        let turns = self.turn.0.saturating_sub(last.turn.0);
+        // the successor's first turn only took the document
+        (turns <= 1).then_some(Refusal::NoNewWork)
+    }
+}
+
+impl Session {
+    // ── scheduling
+
+    pub(super) fn schedule_handoff(&mut self, new: NewHandoff, guards: Guards, now: Timestamp) {
+        if self.rec.handoff.as_ref().is_some_and(|h| h.id == new.id) {
+            return; // asked twice
+        }
+        let refusal = self
+            .rec
+            .handoff_refusal(&self.profile, new.trigger, guards, now);
+        if let Some(why) = refusal {
+            self.record_line(EntryKind::Handoff, format!("{} refused: {why}", new.id));
+            return;
+        }
+        match self.rec.open_handoff().map(|open| open.state) {
+            Some(HandoffState::Prompted) => self.handoff_done("its successor hands off", now),
+            Some(_) => {
+                let text = format!("replaced by {}", new.id);
+                self.close_handoff(HandoffState::Replaced, &text, now);
+            }
+            None => {}
+        }
+        self.rec.automatic.retain(|at| now.since(*at) < HOUR);
+        if new.trigger.is_automatic() {
+            self.rec.automatic.push(now);
+        }
+        if new.trigger == Trigger::Agent && !self.rec.turn_open {
+            self.working("it asked for a handoff", now); // whoever asks is at work
+            self.ask(now);
+        }
+        self.rec.handoff = Some(Box::new(Handoff {
+            id: new.id,
+            state: HandoffState::Scheduled,
+            trigger: new.trigger,
+            author: new.author,
+            carrier: Carrier::Clear,
+            from: self.rec.generation,
+            to: None,
+            from_conversation: self.rec.conversation.clone(),
+            turn: self.rec.turn,
+            document: new.document,
+            copy: new.copy,
+            folder: new.folder,
+            artifacts: Vec::new(),
+            steps: Vec::new(),
+            tokens_before: None,
+            tokens_after: None,
+            created_at: now,
+            done_at: None,
+            given: String::new(),
+            wake: None,
+            wake_text: String::new(),
+            wakes: 0,
+            prompted_at: None,
+            clears: 0,
+            relaunches: 0,
+            unproven: false,
+            course: Course::Forward,
+        }));
+        self.preparing = None;
+        // what is only being looked at waits with the others
+        if self
+            .rec
+            .flight
+            .as_ref()
+            .is_some_and(|f| f.phase == super::Phase::Checking)
+        {
+            self.drop_flight();
+        }
+        self.handoff_step("scheduled; it runs when the turn is over", now);
+    }
+
+    pub(super) fn cancel_handoff(&mut self, now: Timestamp) {
+        let touched = self.rec.flight.as_ref().is_some_and(|flight| {
+            flight.phase.touched_agent() && self.flight_purpose() == Purpose::Clear
+        });
+        match self
+            .rec
+            .open_handoff()
+            .map(|open| (open.state, open.course))
+        {
+            Some((HandoffState::Scheduled | HandoffState::Prepared, Course::Forward))
+                if !touched =>
+            {
+                self.close_handoff(HandoffState::Cancelled, "cancelled before it ran", now);
+            }
+            Some(_) | None => {}
+        }
+    }
+
+    // ── on the way
+
+    /// What the handoff needs next, if the agent's state allows it.
+    pub(super) fn advance_handoff(&mut self, now: Timestamp) {
+        let Some(open) = self.rec.open_handoff() else {
+            self.handoff_at = None;
+            return;
+        };
+        let (state, course) = (open.state, open.course);
+        if !self.rec.state.is_live() {
+            return; // kept: a restore goes on with it
+        }
+        if course.is_back() {
+            self.arrived_back(now);
+            return;
+        }
+        match state {
+            HandoffState::Scheduled => self.advance_scheduled(now),
+            HandoffState::Prepared if self.rec.generation > open.from => {
+                self.handoff_left_context(now);
+            }
+            HandoffState::Prepared | HandoffState::Cleared => {}
+            HandoffState::Prompted => self.advance_prompted(now),
+            HandoffState::Done
+            | HandoffState::Refused
+            | HandoffState::Replaced
+            | HandoffState::Cancelled
+            | HandoffState::Abandoned
+            | HandoffState::RolledBack => {}
+        }
+    }
+
+    fn advance_scheduled(&mut self, now: Timestamp) {
+        let flying = self.rec.flight.as_ref();
+        let touched = flying.is_some_and(|flight| flight.phase.touched_agent());
+        let over = self.rec.state == State::Idle && !self.rec.turn_open && !touched;
+        match self.preparing {
+            None if over && flying.is_none() => self.prepare(now),
+            None => {}
+            Some(since) if now.since(since) >= PREPARE_PATIENCE => {
+                self.handoff_step("the artifacts took too long; going on without them", now);
+                self.prepared_without(now);
+            }
+            Some(since) => self.handoff_at = Some(since.plus(PREPARE_PATIENCE)),
+        }
+    }
+
+    /// Has what goes with the document made safe.
+    pub(super) fn prepare(&mut self, now: Timestamp) {
+        let tokens = self.rec.usage.as_ref().and_then(|usage| usage.tokens);
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        handoff.tokens_before = tokens;
+        let id = handoff.id.clone();
+        self.preparing = Some(now);
+        self.handoff_at = Some(now.plus(PREPARE_PATIENCE));
+        self.handoff_step("the turn is over; saving what goes with the document", now);
+        self.effect(Effect::Prepare(id));
+    }
+
+    /// Nothing but the copy of the document, which was made when it was scheduled.
+    pub(super) fn prepared_without(&mut self, now: Timestamp) {
+        let Some((id, copy)) = self
+            .rec
+            .open_handoff()
+            .map(|h| (h.id.clone(), h.copy.clone()))
+        else {
+            return;
+        };
+        let prepared = Prepared {
+            document: copy,
+            ..Prepared::default()
+        };
+        self.handoff_prepared(&id, Ok(prepared), now);
+    }
+
+    pub(super) fn handoff_prepared(
+        &mut self,
+        id: &HandoffId,
+        prepared: Result<Prepared, String>,
+        now: Timestamp,
+    ) {
+        let waits = self
+            .rec
+            .open_handoff()
+            .is_some_and(|h| &h.id == id && h.state == HandoffState::Scheduled);
+        if !waits {
+            return;
+        }
+        self.preparing = None;
+        self.handoff_at = None;
+        let prepared = match prepared {
+            Ok(prepared) => prepared,
+            Err(reason) => {
+                let text = format!("its document cannot be kept safe: {reason}");
+                self.close_handoff(HandoffState::Abandoned, &text, now);
+                return;
+            }
+        };
+        let text = words::wake(self.rec.name.as_str(), &prepared);
+        let missing: Vec<String> = prepared
+            .artifacts
+            .iter()
+            .filter_map(|a| a.problem.clone())
+            .collect();
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.state = HandoffState::Prepared;
+            handoff.artifacts = prepared.artifacts;
+            handoff.given = prepared.document;
+        }
+        self.handoff_step("document and artifacts are safe", now);
+        for problem in missing {
+            self.handoff_step(&format!("without an artifact: {problem}"), now);
+        }
+        self.add_wake(text, now);
+        match self.rec.handoff.as_ref().map(|h| h.course) {
+            Some(Course::Stopping) if self.rec.process.is_none() => self.start_successor(now),
+            Some(_) if self.left_already() => self.handoff_left_context(now),
+            Some(_) => self.add_clear(now),
+            None => {}
+        }
+    }
+
+    fn left_already(&self) -> bool {
+        self.rec
+            .open_handoff()
+            .is_some_and(|h| self.rec.generation > h.from)
+    }
+
+    /// The successor's first turn is over, or it goes on long enough to stand for itself.
+    fn advance_prompted(&mut self, now: Timestamp) {
+        let Some(open) = self.rec.open_handoff() else {
+            return;
+        };
+        let due = open.prompted_at.unwrap_or(now).plus(FIRST_TURN);
+        let taken = open.wake.as_ref().and_then(|id| self.message(id));
+        let consumed = taken.is_none_or(|m| m.meta.state.is_final());
+        if consumed && !self.rec.turn_open {
+            self.handoff_done("the successor's first turn is over", now);
+        } else if now >= due {
+            self.handoff_done("the successor is at work", now);
+        } else {
+            self.handoff_at = Some(due);
+        }
+    }
+
+    /// The successor stops for the first time: who waited may speak in answer to it.
+    pub(super) fn first_turn_over(&mut self, now: Timestamp) {
+        let prompted = self
+            .rec
+            .open_handoff()
+            .is_some_and(|h| h.state == HandoffState::Prompted && !h.course.is_back());
+        if prompted {
+            self.handoff_done("the successor's first turn is over", now);
+        }
+    }
+
+    pub(super) fn handoff_done(&mut self, why: &str, now: Timestamp) {
+        self.close_handoff(HandoffState::Done, why, now);
+    }
+
+    /// A first sample of the new context.
+    pub(super) fn handoff_sampled(&mut self, tokens: Option<u64>) {
+        let generation = self.rec.generation;
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        let after = matches!(handoff.state, HandoffState::Prompted | HandoffState::Done);
+        let new = handoff.to == Some(generation) && handoff.tokens_after.is_none();
+        if let (true, true, Some(tokens)) = (after, new, tokens.filter(|n| *n > 0)) {
+            handoff.tokens_after = Some(tokens);
+            self.handoff_changed();
+        }
+    }
+
+    // ── the end
+
+    pub(super) fn close_handoff(&mut self, state: HandoffState, why: &str, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
+            return;
+        };
+        handoff.state = state;
+        handoff.done_at = Some(now);
+        handoff.wake_text = String::new(); // the store has it
+        let (id, document) = (handoff.id.clone(), handoff.copy.clone());
+        self.preparing = None;
+        self.handoff_at = None;
+        self.handoff_step(&format!("{}: {why}", state.word()), now);
+        self.drop_own_messages(now);
+        self.recheck_at = now; // what was frozen flows again
+        let name = self.rec.name.clone();
+        match state {
+            HandoffState::RolledBack => {
+                let text = format!(
+                    "handoff {id} of {name} was rolled back: {why}. Its old conversation goes on; the document is kept in {document}. See: sm handoffs show {id}"
+                );
+                self.tell_parent(&id, &text);
+                self.notify(NoticeKind::HandoffFailed, text);
+            }
+            HandoffState::Abandoned => {
+                let text = format!(
+                    "handoff {id} of {name} was abandoned: {why}. The document is kept in {document}. See: sm handoffs show {id}"
+                );
+                self.tell_parent(&id, &text);
+                self.notify(NoticeKind::HandoffFailed, text);
+            }
+            HandoffState::Done
+            | HandoffState::Scheduled
+            | HandoffState::Prepared
+            | HandoffState::Cleared
+            | HandoffState::Prompted
+            | HandoffState::Refused
+            | HandoffState::Replaced
+            | HandoffState::Cancelled => {}
+        }
+    }
+
+    fn tell_parent(&mut self, id: &HandoffId, text: &str) {
+        let Some(to) = self.rec.parent.clone() else {
+            return;
+        };
+        if let Some(message) = self.own_message(format!("{id}-end"), format!("[sm: {text}]")) {
+            self.effect(Effect::Tell { to, message });
+        }
+    }
+
+    /// Its own commands and prompts that nobody has got yet.
+    fn drop_own_messages(&mut self, now: Timestamp) {
+        if self.flight_purpose() != Purpose::Said {
+            self.rec.flight = None;
+            self.flight_at = None;
+        }
+        let own: Vec<(MessageId, MessageState)> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.purpose != Purpose::Said)
+            .map(|m| (m.meta.id.clone(), m.meta.state.clone()))
+            .collect();
+        for (id, state) in own {
+            match state {
+                MessageState::Submitted { .. } => {} // consumed in its turn
+                MessageState::Queued
+                | MessageState::Held { .. }
+                | MessageState::Written { .. }
+                | MessageState::Consumed { .. }
+                | MessageState::Expired
+                | MessageState::Withdrawn
+                | MessageState::Failed { .. } => {
+                    self.set_message(&id, MessageState::Withdrawn, now);
+                }
+            }
+        }
+    }
+
+    // ── what others ask
+
+    /// Whether a message has to wait for the handoff.
+    pub(super) fn is_frozen(&self, message: &Message) -> bool {
+        let Some(open) = self.rec.open_handoff() else {
+            return false;
+        };
+        match message.meta.purpose {
+            Purpose::Said => true,
+            Purpose::Clear => {
+                open.state != HandoffState::Prepared || open.course != Course::Forward
+            }
+            Purpose::Wake => {
+                let left = open.state == HandoffState::Cleared
+                    || (open.state == HandoffState::Prepared && open.unproven);
+                !left || !matches!(open.course, Course::Forward | Course::Starting)
+            }
+            Purpose::Back => open.course != Course::Back,
+        }
+    }
+
+    /// What the delivery under way is for.
+    pub(super) fn flight_purpose(&self) -> Purpose {
+        let flight = self.rec.flight.as_ref();
+        let first = flight.and_then(|flight| flight.messages.first());
+        first
+            .and_then(|id| self.queue.iter().find(|m| &m.meta.id == id))
+            .map_or(Purpose::Said, |m| m.meta.purpose)
+    }
+
+    pub(super) fn add_own(&mut self, purpose: Purpose, what: &str, text: String, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_ref() else {
+            return;
+        };
+        let Ok(id) = MessageId::new(format!("{}-{what}", handoff.id)) else {
+            return;
+        };
+        if self.message(&id).is_some() {
+            return;
+        }
+        let meta = MessageMeta {
+            id,
+            from: Sender::Sm,
+            mode: Mode::Sequential,
+            raw: matches!(purpose, Purpose::Clear | Purpose::Back),
+            notify: false,
+            expires_at: None,
+            created_at: now,
+            changed_at: now,
+            attempts: 0,
+            interrupted: false,
+            purpose,
+            state: MessageState::Queued,
+        };
+        let message = Message { meta, text };
+        self.queue.push(message.clone());
+        self.message_added(message);
+        self.recheck_at = now;
+    }
+
+    /// A line in the handoff's and in the session's history.
+    pub(super) fn handoff_step(&mut self, text: &str, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        if handoff.steps.len() < STEPS {
+            handoff.steps.push(Step {
+                at: now,
+                text: text.to_string(),
+            });
+        }
+        let line = format!("{} {text}", handoff.id);
+        self.record_line(EntryKind::Handoff, line);
+        self.handoff_changed();
+    }
+}

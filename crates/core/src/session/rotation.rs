@@ -1,0 +1,549 @@
+//! Leaving a context and beginning the next: clear, prompt, and what is done if the agent does not
+//! follow: start it again with the prompt, and if that fails too, go back to the old conversation.
+//!
+//! A generation is left at most once: the clear belongs to the generation it was ordered in and is
+//! dropped with it.
+
+use super::{Session, State};
+use crate::effect::Effect;
+use crate::handoff::{Carrier, Course, HandoffState};
+use crate::ids::{MessageId, Timestamp};
+use crate::message::{MessageState, Proof, Purpose, Way};
+use crate::profile::ClearProof;
+
+/// A clear that shows no new context in this time did not happen.
+pub(super) const CLEAR_PATIENCE: i64 = 10_000;
+/// An agent that proves its clear with the next prompt only has cleared this long after its
+/// composer let go of the command.
+pub(super) const CLEAR_SETTLE: i64 = 120;
+/// How long an agent may take to end, to start and take its prompt, and to go back.
+const EXIT_PATIENCE: i64 = 15_000;
+const START_PATIENCE: i64 = 60_000;
+const BACK_PATIENCE: i64 = 10_000;
+/// Times a handoff starts the agent again before it goes back.
+const RELAUNCHES: u32 = 2;
+/// Clears that went nowhere before the agent is started again.
+const CLEARS: u32 = 2;
+
+impl Session {
+    pub(super) fn add_clear(&mut self, now: Timestamp) {
+        let Some(clear) = self.profile.clear else {
+            return;
+        };
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        handoff.clears += 1;
+        let what = format!("clear{}", handoff.clears);
+        self.add_own(Purpose::Clear, &what, clear.command.to_string(), now);
+    }
+
+    pub(super) fn add_wake(&mut self, text: String, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        // a prompt that failed, or that went to the wrong context, is followed by another
+        handoff.wakes += 1;
+        let what = format!("wake{}", handoff.wakes);
+        handoff.wake = MessageId::new(format!("{}-{what}", handoff.id)).ok();
+        handoff.wake_text.clone_from(&text);
+        self.add_own(Purpose::Wake, &what, text, now);
+    }
+
+    /// There is a prompt that can still be given.
+    fn ensure_wake(&mut self, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_ref() else {
+            return;
+        };
+        let known = handoff.wake.as_ref().and_then(|id| self.message(id));
+        match known.map(|m| (m.meta.id.clone(), m.meta.state.clone())) {
+            Some((_, MessageState::Queued | MessageState::Held { .. })) => {}
+            Some((id, MessageState::Written { .. })) => {
+                self.set_message(&id, MessageState::Queued, now);
+            }
+            Some(_) | None => {
+                let text = handoff.wake_text.clone();
+                self.add_wake(text, now);
+            }
+        }
+    }
+
+    // ── the context is left
+
+    /// A new generation has begun while a handoff is under way.
+    pub(super) fn handoff_left_context(&mut self, now: Timestamp) {
+        let generation = self.rec.generation;
+        let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
+            return;
+        };
+        match handoff.state {
+            HandoffState::Prepared | HandoffState::Cleared => {}
+            HandoffState::Scheduled // a person's own clear: it is prepared first
+            | HandoffState::Prompted
+            | HandoffState::Done
+            | HandoffState::Refused
+            | HandoffState::Replaced
+            | HandoffState::Cancelled
+            | HandoffState::Abandoned
+            | HandoffState::RolledBack => return,
+        }
+        handoff.to = Some(generation);
+        handoff.unproven = false;
+        let first = handoff.state == HandoffState::Prepared;
+        handoff.state = HandoffState::Cleared;
+        self.clear_is_over(now);
+        if first {
+            let text = format!("the context is left: generation {}", generation.0);
+            self.handoff_step(&text, now);
+        } else {
+            self.handoff_changed();
+        }
+        self.recheck_at = now;
+    }
+
+    /// Its context is gone, so nothing is cleared again.
+    fn clear_is_over(&mut self, now: Timestamp) {
+        if self.flight_purpose() == Purpose::Clear {
+            self.rec.flight = None;
+            self.flight_at = None;
+        }
+        let clears: Vec<(MessageId, bool)> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.purpose == Purpose::Clear)
+            .map(|m| (m.meta.id.clone(), m.meta.state.is_pending()))
+            .collect();
+        for (id, pending) in clears {
+            let state = if pending {
+                MessageState::Withdrawn // somebody else cleared it
+            } else {
+                MessageState::Consumed {
+                    way: Way::Paste,
+                    proof: Proof::Hook,
+                }
+            };
+            self.set_message(&id, state, now);
+        }
+    }
+
+    /// The command was entered. `left`: the composer is empty again. A person's draft in it, or a
+    /// stashed one, would go with the agent's process: then there is only waiting.
+    pub(super) fn clear_entered(&mut self, left: bool, waited: i64, now: Timestamp) {
+        let proof = self.profile.clear.map(|clear| clear.proof);
+        match proof {
+            Some(ClearProof::WithPrompt) if left && waited >= CLEAR_SETTLE => {
+                let flight = self.rec.flight.take();
+                self.flight_at = None;
+                for id in flight.map(|f| f.messages).unwrap_or_default() {
+                    let state = MessageState::Consumed {
+                        way: Way::Paste,
+                        proof: Proof::None,
+                    };
+                    self.set_message(&id, state, now);
+                }
+                if let Some(handoff) = self.rec.handoff.as_mut() {
+                    handoff.unproven = true;
+                }
+                self.handoff_step("the clear was taken; its proof comes with the prompt", now);
+                self.recheck_at = now;
+            }
+            Some(ClearProof::AtOnce) if left && waited >= CLEAR_PATIENCE => self.clear_failed(now),
+            Some(ClearProof::WithPrompt | ClearProof::AtOnce) => {
+                let soon = (waited / 4).clamp(20, 500);
+                self.flight_at = Some(now.plus(soon));
+            }
+            None => {}
+        }
+    }
+
+    /// No new context: the agent is started again, which leaves the old one for certain.
+    pub(super) fn clear_failed(&mut self, now: Timestamp) {
+        self.handoff_step("the clear showed no new context", now);
+        self.relaunch_for_handoff(now);
+    }
+
+    // ── the prompt
+
+    /// The successor's prompt is proven to be in a conversation.
+    pub(super) fn woken(&mut self, now: Timestamp) {
+        let generation = self.rec.generation;
+        let turn = self.rec.turn;
+        let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
+            return;
+        };
+        if generation == handoff.from {
+            // the old context took it: the clear had not happened
+            handoff.unproven = false;
+            let clears = handoff.clears;
+            self.handoff_step(
+                "the old context took the prompt: the clear had not happened",
+                now,
+            );
+            if clears < CLEARS {
+                self.add_clear(now);
+                self.ensure_wake(now);
+            } else {
+                self.relaunch_for_handoff(now);
+            }
+            return;
+        }
+        handoff.state = HandoffState::Prompted;
+        handoff.course = Course::Forward;
+        handoff.prompted_at = Some(now);
+        handoff.to = Some(generation);
+        handoff.turn = turn;
+        self.handoff_at = None;
+        self.handoff_step("the successor has its prompt", now);
+    }
+
+    pub(super) fn wake_failed(&mut self, now: Timestamp) {
+        self.handoff_step("the successor did not take its prompt", now);
+        let tried = self.rec.open_handoff().map_or(0, |h| h.relaunches);
+        if tried < 1 {
+            self.relaunch_for_handoff(now);
+        } else {
+            self.go_back("the successor could not be given its prompt", now);
+        }
+    }
+
+    // ── starting again
+
+    fn relaunch_for_handoff(&mut self, now: Timestamp) {
+        let launch = self.rec.launch;
+        self.land_own_flight(now);
+        self.clear_is_over(now);
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        handoff.carrier = Carrier::Relaunch;
+        handoff.course = Course::Stopping;
+        handoff.relaunches += 1;
+        handoff.unproven = false;
+        self.handoff_at = Some(now.plus(EXIT_PATIENCE));
+        self.handoff_step("the agent is stopped, to be started with the prompt", now);
+        if self.rec.process.is_some() {
+            self.effect(Effect::StopAgent { launch });
+        } else {
+            self.start_successor(now);
+        }
+    }
+
+    /// What the handoff itself had under way goes back to where it was.
+    fn land_own_flight(&mut self, now: Timestamp) {
+        if self.flight_purpose() == Purpose::Said {
+            return;
+        }
+        let flight = self.rec.flight.take();
+        self.flight_at = None;
+        for id in flight.map(|f| f.messages).unwrap_or_default() {
+            self.set_message(&id, MessageState::Queued, now);
+        }
+        self.journal();
+    }
+
+    /// The old process is gone: the new one gets the prompt as an argument.
+    pub(super) fn start_successor(&mut self, now: Timestamp) {
+        self.ensure_wake(now);
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.course = Course::Starting;
+            handoff.carrier = Carrier::Relaunch;
+        }
+        self.handoff_at = Some(now.plus(START_PATIENCE));
+        self.handoff_step("the agent is started with the prompt", now);
+        self.start(None, now);
+    }
+
+    /// The agent has ended while a handoff is under way. True: the session goes on.
+    pub(super) fn handoff_after_exit(&mut self, code: Option<i32>, now: Timestamp) -> bool {
+        let Some(open) = self.rec.open_handoff() else {
+            return false;
+        };
+        let (state, course, relaunches) = (open.state, open.course, open.relaunches);
+        if self.rec.ending {
+            self.close_handoff(HandoffState::Abandoned, "the session was ended", now);
+            return false;
+        }
+        match (course, state) {
+            (Course::Stopping, HandoffState::Scheduled) => true, // heard twice: it is being prepared
+            (Course::Stopping, _) => {
+                self.agent_is_gone("the agent was stopped for its handoff", now);
+                self.start_successor(now);
+                true
+            }
+            (Course::BackStopping, _) => {
+                self.agent_is_gone("the agent was stopped to go back", now);
+                self.start_back(now)
+            }
+            (Course::Starting, _) if relaunches < RELAUNCHES => {
+                self.agent_is_gone("the agent ended before it had its prompt", now);
+                self.count_relaunch();
+                self.start_successor(now);
+                true
+            }
+            (Course::Starting | Course::Back, _) => {
+                self.agent_is_gone("the agent ended before it had its prompt", now);
+                self.start_back(now)
+            }
+            (Course::BackStarting, _) => {
+                let why = "neither the successor nor the old conversation could be started";
+                self.close_handoff(HandoffState::Abandoned, why, now);
+                false
+            }
+            (Course::Forward, HandoffState::Prompted) => {
+                self.handoff_done("the successor had its prompt when it ended", now);
+                false
+            }
+            (Course::Forward, HandoffState::Cleared) if code == Some(0) => {
+                self.handoff_step("the agent was ended; a restore goes on from here", now);
+                false
+            }
+            (Course::Forward, _) if code == Some(0) => {
+                self.close_handoff(HandoffState::Abandoned, "the agent was ended", now);
+                false
+            }
+            (Course::Forward, state) => {
+                self.agent_is_gone("the agent crashed during its handoff", now);
+                self.count_relaunch();
+                self.handoff_step("the agent crashed", now);
+                if state == HandoffState::Scheduled {
+                    if let Some(handoff) = self.rec.handoff.as_mut() {
+                        handoff.course = Course::Stopping;
+                    }
+                    self.prepare(now); // then it is started
+                } else {
+                    self.start_successor(now);
+                }
+                true
+            }
+        }
+    }
+
+    fn count_relaunch(&mut self) {
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.relaunches += 1;
+        }
+    }
+
+    /// Between two processes of the agent.
+    fn agent_is_gone(&mut self, why: &str, now: Timestamp) {
+        self.land_own_flight(now);
+        self.clear_is_over(now);
+        self.rec.process = None;
+        self.gone_since = None;
+        self.ready_since = None;
+        self.turn_over(" (the agent ended)", now);
+        self.waiters.clear();
+        self.probe = None;
+        self.become_state(State::Starting, why, now);
+    }
+
+    /// A restore of a session whose handoff was under way goes on with it.
+    pub(super) fn restore_handoff(&mut self, now: Timestamp) -> bool {
+        let Some(open) = self.rec.open_handoff() else {
+            return false;
+        };
+        if open.course.is_back() {
+            return self.start_back(now);
+        }
+        let (state, left) = (open.state, self.rec.generation > open.from);
+        if state == HandoffState::Scheduled {
+            self.preparing = None;
+            if let Some(handoff) = self.rec.handoff.as_mut() {
+                handoff.course = Course::Starting; // the context ends with the process
+            }
+            self.prepared_without(now);
+        }
+        match state {
+            HandoffState::Prompted => {
+                self.handoff_done("the successor had its prompt", now);
+                false
+            }
+            // the successor's own conversation goes on, and is given its prompt if it lacks it
+            HandoffState::Cleared if left && self.rec.conversation.is_some() => {
+                if let Some(handoff) = self.rec.handoff.as_mut() {
+                    handoff.course = Course::Forward;
+                }
+                false
+            }
+            HandoffState::Scheduled
+            | HandoffState::Prepared
+            | HandoffState::Cleared
+            | HandoffState::Done
+            | HandoffState::Refused
+            | HandoffState::Replaced
+            | HandoffState::Cancelled
+            | HandoffState::Abandoned
+            | HandoffState::RolledBack => {
+                self.clear_is_over(now);
+                self.land_own_flight(now);
+                self.start_successor(now);
+                true
+            }
+        }
+    }
+
+    // ── going back
+
+    fn go_back(&mut self, why: &str, now: Timestamp) {
+        self.land_own_flight(now);
+        let old = self
+            .rec
+            .open_handoff()
+            .and_then(|h| h.from_conversation.clone());
+        let command = match (self.profile.resume_command, &old) {
+            (Some(command), Some(old)) if self.rec.state == State::Idle => Some(command(old)),
+            (Some(_) | None, _) => None,
+        };
+        self.handoff_step(&format!("{why}: going back to the old conversation"), now);
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        match command {
+            Some(command) => {
+                handoff.course = Course::Back;
+                self.handoff_at = Some(now.plus(BACK_PATIENCE));
+                self.add_own(Purpose::Back, "back", command, now);
+            }
+            None => self.stop_to_go_back(now),
+        }
+    }
+
+    fn stop_to_go_back(&mut self, now: Timestamp) {
+        self.land_own_flight(now);
+        let launch = self.rec.launch;
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.course = Course::BackStopping;
+        }
+        self.handoff_at = Some(now.plus(EXIT_PATIENCE));
+        self.handoff_step("the agent is stopped, to go back", now);
+        if self.rec.process.is_some() {
+            self.effect(Effect::StopAgent { launch });
+        } else {
+            self.start_back(now);
+        }
+    }
+
+    /// False: there is nothing to go back to.
+    fn start_back(&mut self, now: Timestamp) -> bool {
+        let old = self
+            .rec
+            .open_handoff()
+            .and_then(|h| h.from_conversation.clone());
+        let Some(old) = old else {
+            let why = "the successor could not be started, and the old conversation is not known";
+            self.close_handoff(HandoffState::Abandoned, why, now);
+            return false;
+        };
+        self.land_own_flight(now);
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.course = Course::BackStarting;
+        }
+        self.handoff_at = Some(now.plus(START_PATIENCE));
+        self.handoff_step("the agent is started in the old conversation", now);
+        self.start(Some(old), now);
+        true
+    }
+
+    /// The old conversation is the agent's again.
+    pub(super) fn arrived_back(&mut self, now: Timestamp) {
+        let Some(open) = self.rec.open_handoff() else {
+            return;
+        };
+        let there =
+            open.from_conversation == self.rec.conversation && self.rec.generation > open.from;
+        let ready = match self.rec.state {
+            State::Idle | State::Working | State::Waiting(_) | State::Compacting => true,
+            State::Starting | State::Exited | State::Lost => false,
+        };
+        if there && ready && open.course != Course::BackStopping {
+            let to = Some(self.rec.generation);
+            if let Some(handoff) = self.rec.handoff.as_mut() {
+                handoff.to = to;
+            }
+            let why = "the successor could not be given its prompt";
+            self.close_handoff(HandoffState::RolledBack, why, now);
+        }
+    }
+
+    /// The time that a step of the handoff may take is over.
+    pub(super) fn handoff_overdue(&mut self, now: Timestamp) {
+        let Some(open) = self.rec.open_handoff() else {
+            return;
+        };
+        let launch = self.rec.launch;
+        if !self.rec.state.is_live() {
+            return;
+        }
+        match open.course {
+            // preparing and the first turn look at the time themselves
+            Course::Forward => {}
+            Course::Stopping | Course::BackStopping => {
+                self.handoff_at = Some(now.plus(EXIT_PATIENCE));
+                if self.rec.process.is_some() {
+                    self.effect(Effect::StopAgent { launch });
+                } else if open.course == Course::BackStopping {
+                    self.start_back(now);
+                } else if self.preparing.is_none() {
+                    self.start_successor(now);
+                }
+            }
+            Course::Starting => match self.rec.state {
+                // a person has to answer first, and is told
+                State::Waiting(_) => self.handoff_at = Some(now.plus(START_PATIENCE)),
+                State::Starting
+                | State::Working
+                | State::Idle
+                | State::Compacting
+                | State::Exited
+                | State::Lost => {
+                    if self.drafted {
+                        self.handoff_at = Some(now.plus(START_PATIENCE)); // a person types there
+                    } else {
+                        self.go_back("the new agent did not take its prompt", now);
+                    }
+                }
+            },
+            Course::Back => self.stop_to_go_back(now),
+            Course::BackStarting => match self.rec.state {
+                State::Waiting(_) => self.handoff_at = Some(now.plus(START_PATIENCE)),
+                State::Starting
+                | State::Working
+                | State::Idle
+                | State::Compacting
+                | State::Exited
+                | State::Lost => {
+                    let why =
+                        "neither the successor nor the old conversation came up; attach and look";
+                    self.close_handoff(HandoffState::Abandoned, why, now);
+                }
+            },
+        }
+    }
+
+    /// What the end of one of its own deliveries means for the handoff.
+    pub(super) fn own_delivery_failed(&mut self, purpose: Purpose, now: Timestamp) {
+        if !self.rec.state.is_live() {
+            return; // a restore goes on
+        }
+        match purpose {
+            Purpose::Said => {}
+            Purpose::Clear => self.clear_failed(now),
+            Purpose::Wake => self.wake_failed(now),
+            Purpose::Back => self.stop_to_go_back(now),
+        }
+    }
+
+    /// Where the daemon was killed between two steps, the next one is begun again.
+    pub(super) fn recover_handoff(&mut self, now: Timestamp) {
+        let Some(open) = self.rec.open_handoff() else {
+            return;
+        };
+        let patience = match open.course {
+            Course::Forward => None,
+            Course::Stopping | Course::BackStopping => Some(0),
+            Course::Starting | Course::BackStarting => Some(START_PATIENCE),
+            Course::Back => Some(BACK_PATIENCE),
+        };
+        self.handoff_at = patience.map(|ms| now.plus(ms));
+    }
+}
