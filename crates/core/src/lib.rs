@@ -11,6 +11,7 @@ pub mod message;
 pub mod profile;
 pub mod session;
 pub mod signal;
+pub mod template;
 pub mod words;
 
 pub use effect::{Answer, Effect, Entry, EntryKind, Key, LaunchPlan, Notice, NoticeKind};
