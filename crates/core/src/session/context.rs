@@ -80,7 +80,7 @@ impl Session {
         now: Timestamp,
     ) {
         self.rec.context_since = self.rec.context_since.max(at);
-        self.stranger = None;
+        self.met_stranger(None);
         if self.rec.conversation.as_ref() == Some(&conversation) {
             if transcript.is_some() && self.rec.transcript != transcript {
                 self.rec.transcript = transcript;
@@ -152,13 +152,20 @@ impl Session {
             return;
         }
         let at = at.map_or(as_of, |at| at.max(as_of));
-        if self.rec.state == State::Starting && self.rec.launch > 1 && self.stranger.is_none() {
+        if self.rec.state == State::Starting && self.rec.launch > 1 && self.rec.stranger.is_none() {
             // a resumed agent may show a passing id before it has loaded its conversation
-            self.stranger = Some(seen.clone());
+            self.met_stranger(Some(seen.clone()));
             return;
         }
-        self.stranger = None;
         self.adopt(seen.clone(), None, at, now);
+    }
+
+    /// Somebody nobody knows has spoken; or everybody is known again.
+    pub(super) fn met_stranger(&mut self, stranger: Option<ConversationId>) {
+        if self.rec.stranger != stranger {
+            self.rec.stranger = stranger;
+            self.journal();
+        }
     }
 
     /// An agent whose hooks say nothing is known by the record it writes. Where hooks have named a

@@ -51,7 +51,7 @@ impl Session {
             }
             Voice::Stranger => {
                 self.ignore(&call, "of an unknown conversation");
-                self.stranger = call.conversation;
+                self.met_stranger(call.conversation);
                 self.ask(now);
                 return Answered::No;
             }

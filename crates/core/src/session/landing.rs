@@ -226,7 +226,7 @@ impl Session {
         // was entered, or what a stranger may have taken, is then not to be found here
         let moved = flight.conversation.is_none() || flight.conversation != self.rec.conversation;
         let doubtful = evidence.status.is_none()
-            && (flight.may_be_entered() || self.stranger.is_some() || moved);
+            && (flight.may_be_entered() || self.rec.stranger.is_some() || moved);
         if self.profile.has_transcript && (doubtful || !evidence.transcript_read) {
             if now.since(flight.phase_since) < UNREAD_PATIENCE {
                 self.flight_at = Some(now.plus(1000));

@@ -64,8 +64,6 @@ pub struct Session {
     pub(crate) rechecks: u32,
     /// When the flight is looked at again.
     pub(crate) flight_at: Option<Timestamp>,
-    /// A conversation nobody knows yet, to be confirmed by the agent's own status.
-    pub(crate) stranger: Option<ConversationId>,
     pub(crate) told_hold: bool,
     /// The delivery whose text was found nowhere at the last look.
     pub(crate) missing: Option<u64>,
@@ -164,6 +162,7 @@ impl Session {
             seen: Seen::default(),
             last_signal: Timestamp(0),
             context_since: Timestamp(0),
+            stranger: None,
             background: Vec::new(),
             handoff: None,
             automatic: Vec::new(),
@@ -203,7 +202,6 @@ impl Session {
             recheck_at: Timestamp(0),
             rechecks: 0,
             flight_at: None,
-            stranger: None,
             told_hold: false,
             missing: None,
             gone_since: None,

@@ -83,6 +83,10 @@ pub struct Record {
     /// another one is late.
     #[serde(default)]
     pub context_since: Timestamp,
+    /// A conversation nobody knows yet, to be confirmed by the agent's own status. It may have taken
+    /// what is under way, so a crash must not make it forgotten.
+    #[serde(default)]
+    pub stranger: Option<ConversationId>,
     /// What the agent said still runs in the background when its last turn ended.
     #[serde(default)]
     pub background: Vec<String>,

@@ -268,3 +268,39 @@ fn an_idle_session_is_looked_at_now_and_then() {
     let b = Bench::idle();
     assert!(b.session.next_deadline().is_some());
 }
+
+/// Codex-like: a `/clear` nobody heard of, and what was pasted was submitted by a person there.
+#[test]
+fn a_stranger_who_may_have_taken_the_text_is_remembered_after_a_crash() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    let call = b.call("c2", Signal::Working);
+    let heard = b.on(Event::Hook(call));
+    assert_eq!(heard.persist, Persist::Now);
+    b.session = Session::restore(
+        b.session.record().clone(),
+        CLAUDE,
+        "/data/s1".into(),
+        b.session.queue().to_vec(),
+        VecDeque::new(),
+    );
+    b.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    for _ in 0..60 {
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome), "the stranger may have it: {outcome:?}");
+        }
+        b.wait(1_000);
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
