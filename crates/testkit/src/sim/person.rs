@@ -36,6 +36,7 @@ impl World {
             Act::Compact => {
                 if self.agent.stage == Stage::Idle
                     && self.agent.composer.is_empty()
+                    && self.agent.dialog.is_none()
                     && self.agent.kind == sm_core::AgentKind::Claude
                 {
                     tr!(self, "person: /compact");
