@@ -1,4 +1,4 @@
-//! What sm remembers: sessions, messages, events and effects still to be done.
+//! What sm remembers: sessions, messages, events, handoffs and effects still to be done.
 //!
 //! The store holds plain rows and knows nothing of the state machines: snapshots, metadata and
 //! effects are opaque JSON to it. Everything that belongs together goes in as one [`Commit`], which
@@ -21,8 +21,8 @@ mod writer;
 pub use error::StoreError;
 pub use memory::MemoryStore;
 pub use rows::{
-    Commit, EventRow, Loaded, MessageChange, MessageHead, MessageRow, MessageUpdate, OutboxRow,
-    Prune, Pruned, SessionRow, Which,
+    Commit, EventRow, HandoffRow, Loaded, MessageChange, MessageHead, MessageRow, MessageUpdate,
+    OutboxRow, Prune, Pruned, SessionRow, Which,
 };
 pub use sqlite::{Durability, OpenNotice, OpenOptions, Opened, SqliteReader, SqliteStore};
 pub use traits::{Reader, Store};

@@ -85,6 +85,18 @@ pub struct OutboxRow {
     pub effect: String,
 }
 
+/// A handoff as it was last known. Replaced as a whole.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HandoffRow {
+    pub id: String,
+    pub session: String,
+    pub created_at: i64,
+    /// A word.
+    pub state: String,
+    /// JSON.
+    pub json: String,
+}
+
 /// Everything of one step: written in one transaction, whole or not at all.
 ///
 /// Repeating the last commit changes nothing, so a caller that does not know whether it was written
@@ -92,11 +104,13 @@ pub struct OutboxRow {
 /// the removal stays.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Commit {
-    /// Removed with their messages, events and outbox.
+    /// Removed with their messages, events, handoffs and outbox.
     pub sessions_removed: Vec<String>,
     pub sessions: Vec<SessionRow>,
     pub messages: Vec<MessageChange>,
     pub events: Vec<EventRow>,
+    /// New ones and known ones as they are now.
+    pub handoffs: Vec<HandoffRow>,
     pub outbox_add: Vec<OutboxRow>,
     /// Applied after `outbox_add`.
     pub outbox_done: Vec<String>,
@@ -109,6 +123,7 @@ impl Commit {
             && self.sessions.is_empty()
             && self.messages.is_empty()
             && self.events.is_empty()
+            && self.handoffs.is_empty()
             && self.outbox_add.is_empty()
             && self.outbox_done.is_empty()
     }
@@ -130,7 +145,8 @@ impl Commit {
             .map(|e| e.text.len() + e.data.len())
             .sum();
         let outbox: usize = self.outbox_add.iter().map(|o| o.effect.len()).sum();
-        sessions + messages + events + outbox
+        let handoffs: usize = self.handoffs.iter().map(|h| h.json.len()).sum();
+        sessions + messages + events + handoffs + outbox
     }
 }
 
@@ -162,7 +178,7 @@ pub enum Which {
 /// What is old enough to go. Each bound is exclusive; `i64::MIN` keeps everything of that kind.
 ///
 /// Live sessions, messages that are not final and pending effects are never pruned, nor is a
-/// session that has any of the latter.
+/// session that has any of the latter. Handoffs go with their session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Prune {
     pub events_before: i64,
@@ -176,6 +192,7 @@ pub struct Prune {
 pub struct Pruned {
     pub events: u64,
     pub messages: u64,
+    pub handoffs: u64,
     /// Ids: their data folders belong to the caller.
     pub sessions: Vec<String>,
     /// Bytes of text in those rows.

@@ -1,6 +1,8 @@
 //! The contract of a store.
 
-use crate::{Commit, EventRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, StoreError, Which};
+use crate::{
+    Commit, EventRow, HandoffRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, StoreError, Which,
+};
 
 /// Reading. A reader sees whole commits only.
 ///
@@ -30,6 +32,11 @@ pub trait Reader: Send {
     /// The latest `limit` events, in order.
     fn last_events(&self, session: Option<&str>, limit: usize)
     -> Result<Vec<EventRow>, StoreError>;
+
+    fn handoff(&self, id: &str) -> Result<Option<HandoffRow>, StoreError>;
+
+    /// The latest `limit` handoffs, newest first, of one session or of all.
+    fn handoffs(&self, session: Option<&str>, limit: usize) -> Result<Vec<HandoffRow>, StoreError>;
 
     /// Effects still to be done, in the order in which they were added.
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError>;

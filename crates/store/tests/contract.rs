@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{event, insert, message, outbox, session, update};
+use common::{event, handoff, insert, message, outbox, session, update};
 use sm_store::{
     Commit, MemoryStore, OpenOptions, Prune, Pruned, Reader, SqliteStore, Store, Which,
 };
@@ -92,6 +92,7 @@ contract!(
     numbers_keep_their_whole_range,
     large_texts_come_back_byte_for_byte,
     awkward_texts_come_back_byte_for_byte,
+    handoffs_are_replaced_and_come_newest_first,
     the_outbox_keeps_its_order,
     commits_of_one_transaction_are_applied_in_order,
     a_removed_session_leaves_nothing_but_its_last_word,
@@ -117,6 +118,7 @@ fn full_commit() -> Commit {
         sessions: vec![session("s1", 5)],
         messages: vec![insert(message("s1", "m1", 1, "hello"))],
         events: vec![event(1, "s1"), event(2, "s1")],
+        handoffs: vec![handoff("h1", "s1", 5)],
         outbox_add: vec![outbox("o1", "s1"), outbox("o2", "s1")],
         outbox_done: vec!["o2".to_owned()],
         sessions_removed: vec![],
@@ -136,6 +138,7 @@ fn a_commit_comes_back_whole(s: &mut dyn Subject) {
     assert_eq!((loaded.last_event, loaded.last_message), (2, 1));
     assert_eq!(store.events(None, 0, 10).unwrap(), commit.events);
     assert_eq!(store.outbox().unwrap(), loaded.outbox);
+    assert_eq!(store.handoff("h1").unwrap(), Some(handoff("h1", "s1", 5)));
     assert!(store.size().unwrap() > 0);
 }
 
@@ -159,10 +162,12 @@ fn a_repeated_commit_changes_nothing(s: &mut dyn Subject) {
     let commit = full_commit();
     store.commit(&commit).unwrap();
     let (loaded, events) = (store.load(9).unwrap(), store.events(None, 0, 9).unwrap());
+    let handoffs = store.handoffs(None, 9).unwrap();
     store.commit(&commit).unwrap();
     store.commit_all(&[commit.clone(), commit]).unwrap();
     assert_eq!(store.load(9).unwrap(), loaded);
     assert_eq!(store.events(None, 0, 9).unwrap(), events);
+    assert_eq!(store.handoffs(None, 9).unwrap(), handoffs);
 }
 
 fn an_inserted_message_is_never_rewritten(s: &mut dyn Subject) {
@@ -233,6 +238,8 @@ fn an_unknown_session_has_nothing(s: &mut dyn Subject) {
     assert_eq!(store.messages("nobody", Which::All, 9).unwrap(), []);
     assert_eq!(store.events(Some("nobody"), 0, 9).unwrap(), []);
     assert_eq!(store.last_events(Some("nobody"), 9).unwrap(), []);
+    assert_eq!(store.handoff("none").unwrap(), None);
+    assert_eq!(store.handoffs(Some("nobody"), 9).unwrap(), []);
     let before = store.load(9).unwrap();
     let commit = Commit {
         sessions_removed: vec!["nobody".to_owned()],
@@ -421,6 +428,40 @@ fn awkward_texts_come_back_byte_for_byte(s: &mut dyn Subject) {
     }
 }
 
+fn handoffs_are_replaced_and_come_newest_first(s: &mut dyn Subject) {
+    let store = s.store();
+    let put = |rows: Vec<sm_store::HandoffRow>| Commit {
+        handoffs: rows,
+        ..Commit::default()
+    };
+    store
+        .commit(&put(vec![
+            handoff("h1", "s1", 10),
+            handoff("h2", "s2", 30),
+            handoff("h3", "s1", 20),
+        ]))
+        .unwrap();
+    // Two of the same moment: the later one is newer.
+    store.commit(&put(vec![handoff("h0", "s1", 20)])).unwrap();
+    let mut done = handoff("h1", "s1", 10);
+    done.state = "done".to_owned();
+    done.json = "{\"steps\":[1]}".to_owned();
+    store.commit(&put(vec![done.clone()])).unwrap();
+    assert_eq!(store.handoff("h1").unwrap(), Some(done));
+    for (session, limit, expected) in [
+        (None, 9, "h2 h0 h3 h1"),
+        (None, 2, "h2 h0"),
+        (None, 0, ""),
+        (Some("s1"), usize::MAX, "h0 h3 h1"),
+        (Some("s1"), 1, "h0"),
+        (Some("s2"), 9, "h2"),
+    ] {
+        let rows = store.handoffs(session, limit).unwrap();
+        let ids: Vec<_> = rows.iter().map(|h| h.id.as_str()).collect();
+        assert_eq!(ids.join(" "), expected, "{session:?} {limit}");
+    }
+}
+
 fn the_outbox_keeps_its_order(s: &mut dyn Subject) {
     let store = s.store();
     let ids = |rows: Vec<sm_store::OutboxRow>| {
@@ -473,6 +514,7 @@ fn a_removed_session_leaves_nothing_but_its_last_word(s: &mut dyn Subject) {
         sessions: vec![session("s2", 1)],
         messages: vec![insert(message("s2", "m1", 2, "stays"))],
         events: vec![event(3, "s2")],
+        handoffs: vec![handoff("h2", "s2", 1)],
         outbox_add: vec![outbox("o3", "s2")],
         ..Commit::default()
     };
@@ -489,6 +531,7 @@ fn a_removed_session_leaves_nothing_but_its_last_word(s: &mut dyn Subject) {
         assert_eq!(loaded.open_messages, [message("s2", "m1", 2, "stays")]);
         assert_eq!(loaded.outbox, other.outbox_add);
         assert_eq!(store.message("s1", "m1").unwrap(), None);
+        assert_eq!(store.handoffs(None, 9).unwrap(), other.handoffs);
         assert_eq!(
             store.events(None, 0, 9).unwrap(),
             [event(3, "s2"), event(4, "s1")]
@@ -534,6 +577,7 @@ fn a_crash_leaves_whole_commits(s: &mut dyn Subject) {
             sessions: vec![session("s", n)],
             messages: vec![insert(message("s", &format!("m{n}"), n, "x"))],
             events: vec![event(n, "s")],
+            handoffs: vec![handoff(&format!("h{n}"), "s", n)],
             outbox_add: vec![outbox(&format!("o{n}"), "s")],
             ..Commit::default()
         };
@@ -542,6 +586,7 @@ fn a_crash_leaves_whole_commits(s: &mut dyn Subject) {
         assert_eq!(left.load(9).unwrap(), s.store().load(9).unwrap());
         assert_eq!(left.load(9).unwrap().sessions, commit.sessions);
         assert_eq!(left.events(None, n - 1, 9).unwrap(), commit.events);
+        assert_eq!(left.handoffs(None, 1).unwrap(), commit.handoffs);
     }
 }
 
@@ -558,6 +603,7 @@ fn aged() -> Commit {
             row.at = at;
             commit.events.push(row);
         }
+        commit.handoffs.push(handoff(&format!("h-{id}"), id, 100));
         let mut done = message(id, "done", n, "done");
         done.is_final = true;
         done.changed_at = 100;
@@ -600,6 +646,11 @@ fn pruning_keeps_what_is_alive(s: &mut dyn Subject) {
         ]
     );
     assert_eq!((loaded.last_event, loaded.last_message), (15, 9));
+    // However old: the history of a session stays as long as the session.
+    let handoffs = store.handoffs(None, 9).unwrap();
+    let mut left: Vec<_> = handoffs.iter().map(|h| h.session.as_str()).collect();
+    left.sort_unstable();
+    assert_eq!(left, ["live", "owed", "pending", "recent"]);
 }
 
 fn pruning_takes_what_was_previewed(s: &mut dyn Subject) {
@@ -609,6 +660,7 @@ fn pruning_takes_what_was_previewed(s: &mut dyn Subject) {
     let preview = store.prune_preview(&OLD).unwrap();
     assert_eq!(store.load(9).unwrap(), before);
     assert_eq!((preview.events, preview.messages), (6, 5));
+    assert_eq!(preview.handoffs, 1);
     assert!(preview.bytes > 0);
     assert_eq!(store.prune(&OLD).unwrap(), preview);
     assert_eq!(store.prune_preview(&OLD).unwrap(), Pruned::default());

@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use common::{event, session};
 use sm_store::{
-    Commit, EventRow, Loaded, MemoryStore, MessageRow, OpenOptions, OutboxRow, Prune, Pruned,
-    Reader, SqliteStore, Store, StoreError, Which, Writer,
+    Commit, EventRow, HandoffRow, Loaded, MemoryStore, MessageRow, OpenOptions, OutboxRow, Prune,
+    Pruned, Reader, SqliteStore, Store, StoreError, Which, Writer,
 };
 
 fn step(n: i64) -> Commit {
@@ -79,6 +79,12 @@ impl Reader for Gated {
     }
     fn last_events(&self, s: Option<&str>, n: usize) -> Result<Vec<EventRow>, StoreError> {
         self.inner.last_events(s, n)
+    }
+    fn handoff(&self, id: &str) -> Result<Option<HandoffRow>, StoreError> {
+        self.inner.handoff(id)
+    }
+    fn handoffs(&self, s: Option<&str>, n: usize) -> Result<Vec<HandoffRow>, StoreError> {
+        self.inner.handoffs(s, n)
     }
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {
         self.inner.outbox()

@@ -6,8 +6,8 @@ mod tables;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{
-    Commit, EventRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, Reader, Store, StoreError,
-    Which,
+    Commit, EventRow, HandoffRow, Loaded, MessageRow, OutboxRow, Prune, Pruned, Reader, Store,
+    StoreError, Which,
 };
 use tables::Tables;
 
@@ -84,6 +84,14 @@ impl Reader for MemoryStore {
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
         Ok(self.lock().tables.last_events(session, limit))
+    }
+
+    fn handoff(&self, id: &str) -> Result<Option<HandoffRow>, StoreError> {
+        Ok(self.lock().tables.handoff(id))
+    }
+
+    fn handoffs(&self, session: Option<&str>, limit: usize) -> Result<Vec<HandoffRow>, StoreError> {
+        Ok(self.lock().tables.handoffs(session, limit))
     }
 
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {

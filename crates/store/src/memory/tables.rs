@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use crate::{
-    Commit, EventRow, Loaded, MessageChange, MessageHead, MessageRow, OutboxRow, Prune, Pruned,
-    SessionRow, Which,
+    Commit, EventRow, HandoffRow, Loaded, MessageChange, MessageHead, MessageRow, OutboxRow, Prune,
+    Pruned, SessionRow, Which,
 };
 
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub(super) struct Tables {
     /// By session and id.
     messages: BTreeMap<(String, String), MessageRow>,
     events: BTreeMap<i64, EventRow>,
+    /// As they came.
+    handoffs: Vec<HandoffRow>,
     outbox: Vec<OutboxRow>,
     last_event: i64,
     last_message: i64,
@@ -49,6 +51,12 @@ impl Tables {
             self.last_event = self.last_event.max(row.seq);
             self.events.entry(row.seq).or_insert_with(|| row.clone());
         }
+        for row in &commit.handoffs {
+            match self.handoffs.iter_mut().find(|known| known.id == row.id) {
+                Some(known) => known.clone_from(row),
+                None => self.handoffs.push(row.clone()),
+            }
+        }
         for row in &commit.outbox_add {
             if !self.outbox.iter().any(|known| known.id == row.id) {
                 self.outbox.push(row.clone());
@@ -62,6 +70,7 @@ impl Tables {
         self.sessions.remove(session);
         self.messages.retain(|_, row| row.session != session);
         self.events.retain(|_, row| row.session != session);
+        self.handoffs.retain(|row| row.session != session);
         self.outbox.retain(|row| row.session != session);
     }
 
@@ -131,6 +140,21 @@ impl Tables {
         rows
     }
 
+    pub(super) fn handoff(&self, id: &str) -> Option<HandoffRow> {
+        self.handoffs.iter().find(|row| row.id == id).cloned()
+    }
+
+    pub(super) fn handoffs(&self, session: Option<&str>, limit: usize) -> Vec<HandoffRow> {
+        let mut rows: Vec<&HandoffRow> = self
+            .handoffs
+            .iter()
+            .rev()
+            .filter(|row| session.is_none_or(|s| row.session == s))
+            .collect();
+        rows.sort_by_key(|row| std::cmp::Reverse(row.created_at));
+        rows.into_iter().take(limit).cloned().collect()
+    }
+
     pub(super) fn outbox(&self) -> Vec<OutboxRow> {
         self.outbox.clone()
     }
@@ -152,6 +176,12 @@ impl Tables {
         for message in messages {
             pruned.messages += 1;
             pruned.bytes += (message.text.len() + message.meta.len()) as u64;
+        }
+        for row in &self.handoffs {
+            if sessions.contains(&row.session) {
+                pruned.handoffs += 1;
+                pruned.bytes += row.json.len() as u64;
+            }
         }
         for id in &sessions {
             pruned.bytes += self.sessions.get(id).map_or(0, |s| s.state.len()) as u64;
@@ -193,7 +223,8 @@ impl Tables {
             .values()
             .map(|e| e.text.len() + e.data.len())
             .sum();
-        (sessions + messages + events) as u64
+        let handoffs: usize = self.handoffs.iter().map(|h| h.json.len()).sum();
+        (sessions + messages + events + handoffs) as u64
     }
 
     fn of_session(&self, session: &str) -> impl Iterator<Item = &MessageRow> {

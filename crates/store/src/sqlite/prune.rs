@@ -54,6 +54,14 @@ pub(super) fn preview(conn: &Connection, what: &Prune) -> rusqlite::Result<Prune
         )?;
         pruned.messages += rest.0;
         pruned.bytes += rest.1;
+        let handoffs = "SELECT count(*), coalesce(sum(octet_length(json)), 0) FROM handoffs";
+        let rest = count(
+            conn,
+            &format!("{handoffs} WHERE session = ?1"),
+            params![session],
+        )?;
+        pruned.handoffs += rest.0;
+        pruned.bytes += rest.1;
         let state = "SELECT count(*), coalesce(sum(octet_length(state)), 0) FROM sessions";
         pruned.bytes += count(conn, &format!("{state} WHERE id = ?1"), params![session])?.1;
     }

@@ -9,8 +9,8 @@ use rusqlite::{Connection, OpenFlags, OptionalExtension, Row, params};
 use super::open::Access;
 use super::{errors, files, prune};
 use crate::{
-    EventRow, Loaded, MessageHead, MessageRow, OutboxRow, Prune, Pruned, Reader, SessionRow,
-    StoreError, Which,
+    EventRow, HandoffRow, Loaded, MessageHead, MessageRow, OutboxRow, Prune, Pruned, Reader,
+    SessionRow, StoreError, Which,
 };
 
 /// A connection to the database for reading; it can be moved to another thread. Readers do not wait
@@ -186,6 +186,36 @@ impl Reader for SqliteReader {
         newest_last(rows).map_err(|e| self.failed(e))
     }
 
+    fn handoff(&self, id: &str) -> Result<Option<HandoffRow>, StoreError> {
+        let sql = "SELECT id, session, created_at, state, json FROM handoffs WHERE id = ?1";
+        self.conn
+            .prepare_cached(sql)
+            .and_then(|mut stmt| stmt.query_row([id], handoff_row).optional())
+            .map_err(|e| self.failed(e))
+    }
+
+    fn handoffs(&self, session: Option<&str>, limit: usize) -> Result<Vec<HandoffRow>, StoreError> {
+        let limit = bounded(limit);
+        // two of the same moment: as they came
+        let rows = match session {
+            Some(session) => collect(
+                &self.conn,
+                "SELECT id, session, created_at, state, json FROM handoffs
+                 WHERE session = ?1 ORDER BY created_at DESC, key DESC LIMIT ?2",
+                params![session, limit],
+                handoff_row,
+            ),
+            None => collect(
+                &self.conn,
+                "SELECT id, session, created_at, state, json FROM handoffs
+                 ORDER BY created_at DESC, key DESC LIMIT ?1",
+                params![limit],
+                handoff_row,
+            ),
+        };
+        rows.map_err(|e| self.failed(e))
+    }
+
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {
         outbox(&self.conn).map_err(|e| self.failed(e))
     }
@@ -311,6 +341,16 @@ fn event_row(row: &Row<'_>) -> rusqlite::Result<EventRow> {
         kind: row.get(5)?,
         text: row.get(6)?,
         data: row.get(7)?,
+    })
+}
+
+fn handoff_row(row: &Row<'_>) -> rusqlite::Result<HandoffRow> {
+    Ok(HandoffRow {
+        id: row.get(0)?,
+        session: row.get(1)?,
+        created_at: row.get(2)?,
+        state: row.get(3)?,
+        json: row.get(4)?,
     })
 }
 

@@ -13,7 +13,7 @@ use crate::StoreError;
 pub(super) const APPLICATION_ID: i64 = 0x736d_6462;
 
 /// Migration n (from 1) brings a database from version n-1 to n.
-pub(super) const MIGRATIONS: &[&str] = &[V1];
+pub(super) const MIGRATIONS: &[&str] = &[V1, V2];
 
 // Texts have a table of their own: an update of a message's state must not rewrite megabytes.
 // `high_water` remembers the highest numbers when the rows that held them are removed.
@@ -69,6 +69,19 @@ CREATE TABLE high_water (
     what  TEXT PRIMARY KEY,
     value INTEGER NOT NULL
 );
+";
+
+const V2: &str = "
+CREATE TABLE handoffs (
+    key        INTEGER PRIMARY KEY,
+    id         TEXT NOT NULL UNIQUE,
+    session    TEXT NOT NULL,
+    created_at INTEGER NOT NULL,
+    state      TEXT NOT NULL,
+    json       TEXT NOT NULL
+);
+CREATE INDEX handoffs_session ON handoffs (session, created_at);
+CREATE INDEX handoffs_time ON handoffs (created_at);
 ";
 
 pub(super) fn version(conn: &Connection) -> rusqlite::Result<i64> {

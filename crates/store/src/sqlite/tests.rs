@@ -9,7 +9,9 @@ use rusqlite::Connection;
 
 use super::open::open_with;
 use super::{Durability, OpenNotice, OpenOptions, Opened, SqliteStore, schema};
-use crate::{Commit, EventRow, MessageChange, MessageRow, Reader, SessionRow, Store, StoreError};
+use crate::{
+    Commit, EventRow, HandoffRow, MessageChange, MessageRow, Reader, SessionRow, Store, StoreError,
+};
 
 struct Place {
     dir: tempfile::TempDir,
@@ -222,6 +224,32 @@ fn an_older_database_is_copied_before_it_is_migrated() {
     // Once only.
     let again = open_with(&place.db(), &options(), &newer).unwrap();
     assert_eq!(again.notices, []);
+}
+
+#[test]
+fn a_database_from_before_handoffs_learns_of_them() {
+    let place = Place::new();
+    let first = open_with(&place.db(), &options(), &schema::MIGRATIONS[..1]).unwrap();
+    let mut store = first.store;
+    store.commit(&step(1, "kept")).unwrap();
+    drop(store);
+
+    let mut opened = place.open().unwrap();
+    assert_eq!(opened.loaded.open_messages[0].text, "kept");
+    assert_eq!(opened.store.handoffs(None, 9).unwrap(), []);
+    let row = HandoffRow {
+        id: "h".to_owned(),
+        session: "s".to_owned(),
+        created_at: 1,
+        state: "done".to_owned(),
+        json: "{}".to_owned(),
+    };
+    let commit = Commit {
+        handoffs: vec![row.clone()],
+        ..Commit::default()
+    };
+    opened.store.commit(&commit).unwrap();
+    assert_eq!(opened.store.handoffs(Some("s"), 9).unwrap(), [row]);
 }
 
 #[test]

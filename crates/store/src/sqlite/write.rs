@@ -4,8 +4,8 @@ use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
 use super::{SqliteReader, errors, prune};
 use crate::{
-    Commit, EventRow, Loaded, MessageChange, MessageRow, MessageUpdate, OutboxRow, Prune, Pruned,
-    Reader, SessionRow, Store, StoreError, Which,
+    Commit, EventRow, HandoffRow, Loaded, MessageChange, MessageRow, MessageUpdate, OutboxRow,
+    Prune, Pruned, Reader, SessionRow, Store, StoreError, Which,
 };
 
 /// A [`Store`] in a SQLite file. Opened by [`SqliteStore::open`].
@@ -76,6 +76,9 @@ fn apply(tx: &Transaction<'_>, commit: &Commit) -> rusqlite::Result<()> {
     }
     for row in &commit.events {
         insert_event(tx, row)?;
+    }
+    for row in &commit.handoffs {
+        put_handoff(tx, row)?;
     }
     for row in &commit.outbox_add {
         tx.prepare_cached(
@@ -164,6 +167,23 @@ fn insert_event(tx: &Transaction<'_>, row: &EventRow) -> rusqlite::Result<()> {
     Ok(())
 }
 
+fn put_handoff(tx: &Transaction<'_>, row: &HandoffRow) -> rusqlite::Result<()> {
+    tx.prepare_cached(
+        "INSERT INTO handoffs (id, session, created_at, state, json)
+         VALUES (?1, ?2, ?3, ?4, ?5)
+         ON CONFLICT (id) DO UPDATE SET session = excluded.session,
+             created_at = excluded.created_at, state = excluded.state, json = excluded.json",
+    )?
+    .execute(params![
+        row.id,
+        row.session,
+        row.created_at,
+        row.state,
+        row.json
+    ])?;
+    Ok(())
+}
+
 /// Everything of a session. Its numbers are remembered: they are never given again.
 pub(super) fn remove_session(tx: &Transaction<'_>, session: &str) -> rusqlite::Result<()> {
     remember_numbers(tx)?;
@@ -171,6 +191,7 @@ pub(super) fn remove_session(tx: &Transaction<'_>, session: &str) -> rusqlite::R
         "DELETE FROM texts WHERE key IN (SELECT key FROM messages WHERE session = ?1)",
         "DELETE FROM messages WHERE session = ?1",
         "DELETE FROM events WHERE session = ?1",
+        "DELETE FROM handoffs WHERE session = ?1",
         "DELETE FROM outbox WHERE session = ?1",
         "DELETE FROM sessions WHERE id = ?1",
     ] {
@@ -230,6 +251,14 @@ impl Reader for SqliteStore {
         limit: usize,
     ) -> Result<Vec<EventRow>, StoreError> {
         self.db.last_events(session, limit)
+    }
+
+    fn handoff(&self, id: &str) -> Result<Option<HandoffRow>, StoreError> {
+        self.db.handoff(id)
+    }
+
+    fn handoffs(&self, session: Option<&str>, limit: usize) -> Result<Vec<HandoffRow>, StoreError> {
+        self.db.handoffs(session, limit)
     }
 
     fn outbox(&self) -> Result<Vec<OutboxRow>, StoreError> {

@@ -5,7 +5,9 @@
     reason = "each test file uses some of them"
 )]
 
-use sm_store::{EventRow, MessageChange, MessageRow, MessageUpdate, OutboxRow, SessionRow};
+use sm_store::{
+    EventRow, HandoffRow, MessageChange, MessageRow, MessageUpdate, OutboxRow, SessionRow,
+};
 
 pub fn session(id: &str, changed_at: i64) -> SessionRow {
     SessionRow {
@@ -60,6 +62,16 @@ pub fn event(seq: i64, session: &str) -> EventRow {
         kind: "test".to_owned(),
         text: format!("event {seq}"),
         data: "{}".to_owned(),
+    }
+}
+
+pub fn handoff(id: &str, session: &str, created_at: i64) -> HandoffRow {
+    HandoffRow {
+        id: id.to_owned(),
+        session: session.to_owned(),
+        created_at,
+        state: "scheduled".to_owned(),
+        json: format!("{{\"id\":\"{id}\"}}"),
     }
 }
 
