@@ -253,7 +253,8 @@ impl Session {
         };
         match (flight.phase, outcome) {
             (Phase::Entering, KeyOutcome::Pressed) => {
-                self.flight_at = Some(now.plus(PROOF_PATIENCE));
+                let patience = self.clear_patience().unwrap_or(PROOF_PATIENCE);
+                self.flight_at = Some(now.plus(patience));
             }
             (Phase::Entering, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
                 self.enter_refused(now);

@@ -16,6 +16,8 @@ pub(super) const CLEAR_PATIENCE: i64 = 10_000;
 /// An agent that proves its clear with the next prompt only has cleared this long after its
 /// composer let go of the command.
 pub(super) const CLEAR_SETTLE: i64 = 120;
+/// A clear whose hook has not come by then is looked for.
+const CLEAR_LOOK: i64 = 400;
 /// How long an agent may take to end, to start and take its prompt, and to go back.
 const EXIT_PATIENCE: i64 = 15_000;
 const START_PATIENCE: i64 = 60_000;
@@ -153,6 +155,15 @@ impl Session {
                 self.flight_at = Some(now.plus(soon));
             }
             None => {}
+        }
+    }
+
+    /// How long after Enter it is looked whether the context was cleared.
+    pub(super) fn clear_patience(&self) -> Option<i64> {
+        match (self.flight_purpose(), self.profile.clear?.proof) {
+            (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_SETTLE),
+            (Purpose::Clear, ClearProof::AtOnce) => Some(CLEAR_LOOK),
+            (Purpose::Said | Purpose::Wake | Purpose::Back, _) => None,
         }
     }
 
@@ -362,6 +373,9 @@ impl Session {
             HandoffState::Cleared if left && self.rec.conversation.is_some() => {
                 if let Some(handoff) = self.rec.handoff.as_mut() {
                     handoff.course = Course::Forward;
+                }
+                if self.flight_purpose() != Purpose::Wake {
+                    self.ensure_wake(now);
                 }
                 false
             }

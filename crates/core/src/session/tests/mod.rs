@@ -5,6 +5,8 @@ mod found;
 mod found_context;
 mod found_turns;
 mod found_unseen;
+mod handoff;
+mod handoff_unproven;
 mod unheard;
 
 use super::*;
