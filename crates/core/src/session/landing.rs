@@ -244,13 +244,23 @@ impl Session {
 
     /// A program whose screen nobody can read: Enter once, and then it is taken for submitted.
     fn unseen_probed(&mut self, flight: &Flight, now: Timestamp) {
-        let due = flight.phase_since.plus(PROOF_PATIENCE);
-        if flight.phase != Phase::Entering {
-            self.enter(None, now);
-        } else if now >= due {
+        let patience = match flight.phase {
+            // before the text stands there Enter would leave it behind, for the next one to join
+            Phase::Writing => PASTE_PATIENCE,
+            Phase::Entering => PROOF_PATIENCE,
+            Phase::Checking
+            | Phase::Interrupting
+            | Phase::Stashing
+            | Phase::Verifying
+            | Phase::Answered => 0,
+        };
+        let due = flight.phase_since.plus(patience);
+        if now < due {
+            self.flight_at = Some(due);
+        } else if flight.phase == Phase::Entering {
             self.unseen_done(Proof::None, now);
         } else {
-            self.flight_at = Some(due);
+            self.enter(None, now);
         }
     }
 

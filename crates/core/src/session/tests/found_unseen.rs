@@ -118,3 +118,37 @@ fn a_paste_that_was_under_way_when_the_daemon_died_is_not_claimed_and_not_repeat
     };
     assert!(reason.contains("not known whether"), "{reason}");
 }
+
+#[test]
+fn enter_waits_for_a_paste_that_takes_longer_than_a_look() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    assert!(pasted(&b.evidence(nothing_to_see())));
+    for _ in 0..5 {
+        let mut early = keys(&b.wait(500));
+        if b.session.probe.is_some() {
+            early.extend(keys(&b.evidence(nothing_to_see())));
+        }
+        assert!(early.is_empty(), "the text does not stand there yet");
+    }
+    let outcome = b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    assert_eq!(keys(&outcome), [Key::Enter]);
+}
+
+#[test]
+fn a_paste_whose_result_never_comes_gets_its_enter_in_the_end() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    assert!(pasted(&b.evidence(nothing_to_see())));
+    let mut enters = 0;
+    for _ in 0..30 {
+        enters += keys(&b.wait(500)).len();
+        if b.session.probe.is_some() {
+            enters += keys(&b.evidence(nothing_to_see())).len();
+        }
+    }
+    assert_eq!((enters, b.receipt("m1").word()), (1, "consumed"));
+}
