@@ -134,6 +134,7 @@ impl Session {
     pub(super) fn start(&mut self, resume: Option<ConversationId>, now: Timestamp) {
         let first = self.rec.launch == 0;
         self.rec.launch += 1;
+        self.rec.last_signal = self.rec.last_signal.max(now);
         self.rec.process = None;
         self.rec.ending = false;
         self.rec.exit_code = None;

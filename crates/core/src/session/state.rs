@@ -77,7 +77,8 @@ pub struct Record {
     pub stop_answers: u32,
     /// Ids of the last hook calls: the same call by socket and spool counts once.
     pub seen: Seen,
-    /// Producer time of the newest hook call that was acted on.
+    /// Producer time of the newest hook call that was acted on, or of the launch: what was said
+    /// before is of a process that has ended.
     pub last_signal: Timestamp,
     /// From when on the present conversation is known to be the agent's: what was said before by
     /// another one is late.

@@ -304,3 +304,50 @@ fn a_stranger_who_may_have_taken_the_text_is_remembered_after_a_crash() {
     };
     assert!(reason.contains("not known whether"), "{reason}");
 }
+
+#[test]
+fn what_the_process_before_said_is_late_once_another_was_launched() {
+    let said_before = [
+        (
+            "c2",
+            Signal::ContextStarted {
+                source: ContextSource::Clear,
+                transcript: None,
+            },
+        ),
+        (
+            "c1",
+            Signal::ContextStarted {
+                source: ContextSource::Startup,
+                transcript: None,
+            },
+        ),
+        ("c1", Signal::Working),
+    ];
+    for (conversation_id, signal) in said_before {
+        let mut b = Bench::idle();
+        let late = b.call(conversation_id, signal);
+        b.now = b.now.plus(10);
+        b.on(Event::Exited {
+            launch: 1,
+            code: Some(0),
+            signal: None,
+        });
+        b.on(Event::LaunchAsked { fresh: false });
+        b.on(Event::Started {
+            launch: 2,
+            process: Process { pid: 8, start: 80 },
+        });
+        let what = format!("{conversation_id} {:?}", late.signal);
+        b.on(Event::Hook(late));
+        let record = b.session.record();
+        assert_eq!(b.state(), "starting", "{what}");
+        assert_eq!(record.conversation, Some(conversation("c1")), "{what}");
+        assert_eq!(record.generation, Generation(1), "{what}");
+        b.hook(Signal::ContextStarted {
+            source: ContextSource::Resume,
+            transcript: None,
+        });
+        assert_eq!(b.state(), "idle", "its own start counts: {what}");
+    }
+}
