@@ -35,7 +35,9 @@ pub enum Input {
         code: Option<i32>,
         signal: Option<i32>,
     },
-    TerminalGone,
+    TerminalGone {
+        launch: u32,
+    },
     /// The second half of a probe: status and screen.
     Look {
         probe: u64,
@@ -151,7 +153,9 @@ impl World {
                     signal,
                 })
             }
-            Input::TerminalGone => {
+            // another one has taken its place
+            Input::TerminalGone { launch } if launch != self.daemon.session.record().launch => true,
+            Input::TerminalGone { launch: _ } => {
                 self.read_transcript();
                 self.step_session(Event::TerminalGone)
             }

@@ -116,7 +116,8 @@ impl World {
         self.agent.process = None;
         self.terminal_alive = false;
         let after = self.delay(2, 30, 2_000);
-        self.input(after, Input::TerminalGone);
+        let launch = self.agent.launch;
+        self.input(after, Input::TerminalGone { launch });
     }
 
     // ── compaction and clear

@@ -12,6 +12,7 @@
 //!   after a restart every record of `Session::records_to_read` is, oldest first;
 //! - a guard is compared and its key pressed in one step;
 //! - a waiter writes its text only after `Mailed { taken: true }` was journaled;
+//! - that a terminal is gone is told only as long as it is the session's;
 //! - the log program of a terminal repeats a report until somebody has heard it.
 //!
 //! Not played: stashed drafts and shell mode, texts that composers change or that are spilled to
