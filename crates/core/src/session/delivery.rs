@@ -168,7 +168,7 @@ impl Session {
             return;
         }
         if !evidence.proves_idle() {
-            if now.since(self.rec.since) < LAG {
+            if self.lags(now) {
                 // the hook that said so was ahead of the other signs: nobody is told yet
                 self.drop_flight();
                 self.recheck_at = now.plus(LAG_LOOK);
@@ -235,6 +235,11 @@ impl Session {
             key: Key::Stash,
             guard,
         });
+    }
+
+    /// Idle by its hook, and perhaps not yet by its other signs.
+    pub(super) fn lags(&self, now: Timestamp) -> bool {
+        self.rec.state == State::Idle && now.since(self.rec.since) < LAG
     }
 
     /// The agent is in a conversation that is not (yet) known to be the session's.

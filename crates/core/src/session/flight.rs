@@ -19,8 +19,11 @@ pub(super) const SETTLE: i64 = 1_500;
 /// Deliveries that did not arrive before the message fails.
 const ATTEMPTS: u32 = 5;
 
-/// A paste that was not done is tried again after this.
-const PASTE_AGAIN: i64 = 150;
+/// A paste that was not done is tried again after this, then twice that, up to the longest: an
+/// agent that has just become idle draws a moment longer, and a screen that never rests must not
+/// keep anybody busy.
+const PASTE_AGAIN: i64 = 4;
+const PASTE_AGAIN_LONGEST: i64 = 1_000;
 
 impl Session {
     /// The text of the flight exactly as the agent gets it; the same before and after a crash.
@@ -233,9 +236,12 @@ impl Session {
         if !ok {
             // nothing was given: somebody began to type, or the terminal refused
             self.drop_flight();
-            self.recheck_at = now.plus(PASTE_AGAIN);
+            let wait = (PASTE_AGAIN << self.pastes_refused.min(8)).min(PASTE_AGAIN_LONGEST);
+            self.pastes_refused = self.pastes_refused.saturating_add(1);
+            self.recheck_at = now.plus(wait);
             return;
         }
+        self.pastes_refused = 0;
         for id in flight.messages.clone() {
             self.set_message(&id, MessageState::Written { way: Way::Paste }, now);
         }

@@ -43,6 +43,7 @@ impl Session {
         self.rec.why = why;
         self.checks = 0;
         self.rechecks = 0;
+        self.pastes_refused = 0;
         self.recheck_at = now;
         self.told_hold = false;
         self.arm_check(now);

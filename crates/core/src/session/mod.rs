@@ -62,6 +62,8 @@ pub struct Session {
     /// Not before this time is an idle agent looked at again for a held message.
     pub(crate) recheck_at: Timestamp,
     pub(crate) rechecks: u32,
+    /// Pastes in a row that were not done.
+    pub(crate) pastes_refused: u32,
     /// When the flight is looked at again.
     pub(crate) flight_at: Option<Timestamp>,
     pub(crate) told_hold: bool,
@@ -201,6 +203,7 @@ impl Session {
             checks: 0,
             recheck_at: Timestamp(0),
             rechecks: 0,
+            pastes_refused: 0,
             flight_at: None,
             told_hold: false,
             missing: None,

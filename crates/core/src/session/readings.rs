@@ -56,6 +56,9 @@ impl Session {
             return;
         }
         self.read_status(&status, now, now); // it was read just now
+        if status.activity == Activity::Idle && self.lags(now) {
+            self.recheck_at = self.recheck_at.min(now); // what was waited for
+        }
     }
 
     /// `as_of`: the status was read at this time or later.

@@ -17,6 +17,55 @@ fn a_message_that_went_back_into_the_queue_is_looked_at_again() {
 }
 
 #[test]
+fn a_refused_paste_is_tried_again_soon_and_then_ever_more_rarely() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    let mut waits = Vec::new();
+    for flight in 1..=12 {
+        let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+        assert!(pasted(&outcome), "{flight}: {outcome:?}");
+        b.on(Event::Pasted { flight, ok: false });
+        let wait = b
+            .session
+            .next_deadline()
+            .expect("somebody looks")
+            .since(b.now);
+        waits.push(wait);
+        b.wait(wait);
+    }
+    assert_eq!(waits[0], 4);
+    assert!(waits.is_sorted() && waits[11] == 1_000, "{waits:?}");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 13,
+        ok: true,
+    });
+    assert_eq!(b.receipt("m1").word(), "written");
+}
+
+#[test]
+fn a_message_goes_as_soon_as_the_status_agrees_with_the_hook() {
+    let mut b = Bench::working();
+    b.hook(Signal::Stopping {
+        again: false,
+        background_tasks: Vec::new(),
+    });
+    b.send("m1", "hello");
+    let busy = status("c1", Activity::Busy, b.now);
+    let mut evidence = screen(Composer::Empty, Activity::Idle);
+    evidence.status = Some(busy);
+    b.evidence(evidence);
+    assert!(
+        b.session.rec.flight.is_none(),
+        "not while its status says busy"
+    );
+    b.wait(1);
+    b.on(Event::Status(status("c1", Activity::Idle, b.now)));
+    assert!(b.session.probe.is_some(), "it is looked at without waiting");
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
 fn who_repeats_what_was_just_typed_is_the_sessions_own_agent() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
