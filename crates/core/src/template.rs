@@ -52,6 +52,20 @@ pub fn is_unfilled_template(text: &str) -> bool {
     lines.peek().is_some() && lines.all(|line| TEMPLATE.lines().any(|own| own == line))
 }
 
+/// Headings whose placeholder still stands in a text, in the template's order.
+pub fn unfilled_headings(text: &str) -> Vec<&'static str> {
+    let mut heading = "";
+    let mut found = Vec::new();
+    for own in TEMPLATE.lines() {
+        if let Some(name) = own.strip_prefix("## ") {
+            heading = name;
+        } else if own.starts_with('<') && text.lines().any(|line| line.trim() == own) {
+            found.push(heading);
+        }
+    }
+    found
+}
+
 fn placeholders() -> impl Iterator<Item = &'static str> {
     TEMPLATE.lines().filter(|line| line.starts_with('<'))
 }
@@ -114,5 +128,17 @@ mod tests {
         ] {
             assert_eq!(is_unfilled_template(&text), unfilled, "{what}");
         }
+    }
+
+    #[test]
+    fn what_is_left_to_fill_in() {
+        assert_eq!(unfilled_headings(TEMPLATE).len(), 8);
+        assert_eq!(unfilled_headings(&filled(2)), ["Open ends", "Next actions"]);
+        assert_eq!(
+            unfilled_headings(&filled(1).replace('\n', " \r\n")),
+            ["Next actions"]
+        );
+        assert!(unfilled_headings(&filled(0)).is_empty());
+        assert!(unfilled_headings("<T>\n").is_empty());
     }
 }
