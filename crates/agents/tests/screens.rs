@@ -37,7 +37,7 @@ fn first_run(what: &str) -> Activity {
 #[test]
 fn claude_screens() {
     use Activity::{Busy, Idle, Unknown, Waiting};
-    use Composer::{Draft, Empty, Hidden, Shell, Stashed};
+    use Composer::{Draft, DraftOverStash, Empty, Hidden, Shell, Stashed};
     let permission = || Waiting(PersonNeed::Permission(String::new()));
     let question = || Waiting(PersonNeed::Question);
     for (name, expected) in [
@@ -56,9 +56,15 @@ fn claude_screens() {
         ("draft_wrapped", (Draft, Idle)),
         ("draft_lead", (Draft, Idle)),
         ("placeholder_lines", (Draft, Idle)),
-        ("slash_menu", (Draft, Idle)),
-        ("at_menu", (Draft, Idle)),
+        // a list hides whether something is stashed
+        ("slash_menu", (DraftOverStash, Idle)),
+        ("at_menu", (DraftOverStash, Idle)),
+        ("menu_over_stash", (DraftOverStash, Idle)),
+        ("draft_over_stash", (DraftOverStash, Idle)),
+        ("draft_over_stash_narrow", (DraftOverStash, Idle)),
         ("stashed", (Stashed, Idle)),
+        ("stashed_narrow", (Stashed, Idle)),
+        ("after_clear", (Empty, Idle)),
         ("shell", (Shell, Idle)),
         ("history_search", (Hidden, Idle)),
         ("permission", (Hidden, permission())),
@@ -78,7 +84,7 @@ fn claude_screens() {
 
 #[test]
 fn claude_holds_our_text_or_somebody_elses() {
-    use Composer::{Draft, Ours};
+    use Composer::{Draft, DraftOverStash, Ours};
     let wrapped = "word ".repeat(50);
     let wide = "日本語テキスト".repeat(20);
     let long = "abcdefghij".repeat(40);
@@ -102,6 +108,14 @@ fn claude_holds_our_text_or_somebody_elses() {
         ("placeholder_lines", "a\nb\nc\nd\ne\nf", Ours),
         ("placeholder_lines", "a\nb\nc\nd\ne", Draft),
         ("four_lines", "1\n2\n3\n4", Ours),
+        ("clear_pasted", "/clear", Ours),
+        ("clear_over_stash", "/clear", Ours),
+        ("clear_over_stash", "/cl", DraftOverStash),
+        (
+            "resume_pasted",
+            "/resume 45159738-25d0-4f0d-80b4-e3a497541060",
+            Ours,
+        ),
     ] {
         check(
             AgentKind::Claude,
@@ -152,6 +166,8 @@ fn codex_screens() {
         ("after_ctx", (Empty, IdleOrWaiting)),
         ("esc_tool", (Empty, IdleOrWaiting)),
         ("api_error", (Empty, IdleOrWaiting)),
+        ("after_clear", (Empty, IdleOrWaiting)),
+        ("clear_refused", (Empty, IdleOrWaiting)),
         ("working_tool", (Empty, Busy)),
         ("working_steered", (Empty, Busy)),
         ("working_before_output", (Empty, Busy)),
@@ -201,6 +217,11 @@ fn codex_holds_our_text_or_somebody_elses() {
         ("draft_placeholder", &long, Ours),
         ("draft_placeholder", &long[1..], Draft),
         ("space_placeholder", &slash, Ours),
+        // the list stands above, its choice with the same sign
+        ("clear_pasted", "/clear", Ours),
+        ("clear_pasted", "/clear  clear the terminal", Draft),
+        // no key puts it aside
+        ("draft_after_ctrl_s", "my draft", Ours),
     ] {
         check(
             AgentKind::Codex,

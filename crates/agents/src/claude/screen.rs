@@ -69,7 +69,7 @@ pub fn read_screen(
     let composer = if inside[0].starts_with('!') {
         Composer::Shell
     } else if empty(&rows[top + 1..bottom], top + 1, cursor) {
-        match texts[bottom..].iter().any(|line| line.contains(STASHED)) {
+        match stashed(&texts[bottom + 1..]) {
             true => Composer::Stashed,
             false => Composer::Empty,
         }
@@ -78,10 +78,24 @@ pub fn read_screen(
         Composer::Hidden
     } else if ours.is_some_and(|ours| is_ours(inside, ours, texts[bottom].chars().count())) {
         Composer::Ours
+    } else if stashed(&texts[bottom + 1..]) || listed(&texts[bottom + 1..]) {
+        Composer::DraftOverStash
     } else {
         Composer::Draft
     };
     (composer, activity)
+}
+
+fn stashed(footer: &[String]) -> bool {
+    footer.iter().any(|line| line.contains(STASHED))
+}
+
+/// A list of commands or files stands in the footer's place: whether something is stashed, nobody
+/// can tell. The footer is indented, what is listed is not.
+fn listed(footer: &[String]) -> bool {
+    footer
+        .iter()
+        .any(|line| line.starts_with(|c: char| !c.is_whitespace()))
 }
 
 /// The rows of the two rules around the composer.
