@@ -9,10 +9,12 @@ use crate::sources::Sources;
 use crate::stored::{Extra, StoredRef, Terminal};
 use crate::view;
 use sm_core::{
-    Answer, Effect, Event, Message, MessageChange, MessageId, Outcome, Persist, Record, Session,
-    Timestamp,
+    Answer, Effect, Event, Handoff, Message, MessageChange, MessageId, Outcome, Persist, Record,
+    Session, Timestamp,
 };
-use sm_store::{Commit, EventRow, MessageRow, MessageUpdate, OutboxRow, SessionRow, StoreError};
+use sm_store::{
+    Commit, EventRow, HandoffRow, MessageRow, MessageUpdate, OutboxRow, SessionRow, StoreError,
+};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -54,6 +56,8 @@ pub struct Published {
     pub record: Record,
     pub queue: QueueView,
     pub changed_at: Timestamp,
+    /// When the present turn began, if this daemon saw it begin.
+    pub turn_since: Option<Timestamp>,
     pub extra: Arc<Extra>,
     pub sources: Arc<Sources>,
 }
@@ -72,6 +76,7 @@ pub struct Actor {
     rx: mpsc::UnboundedReceiver<Box<Wake>>,
     publish: watch::Sender<Arc<Published>>,
     changed_at: Timestamp,
+    turn_since: Option<Timestamp>,
     /// Not yet written, and nobody waits for it.
     lazy: Commit,
     lazy_since: Option<Instant>,
@@ -92,7 +97,7 @@ impl Actor {
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
         let extra = Arc::new(extra);
-        let published = publication(&session, &extra, &sources, changed_at);
+        let published = publication(&session, &extra, &sources, changed_at, None);
         let (publish, watcher) = watch::channel(Arc::new(published));
         let handle = Handle::new(session.record().id.clone(), tx, watcher);
         let actor = Self {
@@ -104,6 +109,7 @@ impl Actor {
             rx,
             publish,
             changed_at,
+            turn_since: None,
             lazy: Commit::default(),
             lazy_since: None,
             stuck: Vec::new(),
@@ -211,9 +217,13 @@ impl Actor {
             self.flush_lazy(false).await;
         }
         let now = clock::now();
-        // a message that cannot be written down is not accepted
-        let before = matches!(event, Event::Send(_)).then(|| self.session.clone());
+        // what cannot be written down is not accepted
+        let before = can_be_refused(&event).then(|| self.session.clone());
+        let turn = self.session.record().turn;
         let outcome = self.session.step(event, now);
+        if self.session.record().turn != turn {
+            self.turn_since = Some(now);
+        }
         let changed = outcome.persist != Persist::Nothing || !outcome.effects.is_empty();
         if changed {
             self.changed_at = now;
@@ -221,7 +231,7 @@ impl Actor {
         let Outcome {
             persist,
             messages,
-            handoffs: _,
+            handoffs,
             effects,
         } = outcome;
         let (at_once, after): (Vec<_>, Vec<_>) = effects.into_iter().partition(needs_no_journal);
@@ -233,6 +243,7 @@ impl Actor {
         let mut commit = std::mem::take(&mut self.lazy);
         let since = self.lazy_since.take();
         self.add_to(&mut commit, &messages, &after, now);
+        self.add_handoffs(&mut commit, &handoffs);
         let result = match persist {
             Persist::Now => {
                 commit.sessions = vec![self.row()];
@@ -365,6 +376,21 @@ impl Actor {
         }
     }
 
+    /// The history has each handoff as it is now, with the step that made it so.
+    fn add_handoffs(&self, commit: &mut Commit, handoffs: &[Handoff]) {
+        for handoff in handoffs {
+            let id = handoff.id.to_string();
+            commit.handoffs.retain(|older| older.id != id);
+            commit.handoffs.push(HandoffRow {
+                id,
+                session: self.session.record().id.to_string(),
+                created_at: handoff.created_at.0,
+                state: handoff.state.word().to_string(),
+                json: serde_json::to_string(handoff).unwrap_or_default(),
+            });
+        }
+    }
+
     fn row(&self) -> SessionRow {
         let record = self.session.record();
         let stored = StoredRef {
@@ -418,7 +444,13 @@ impl Actor {
     }
 
     fn publish_now(&mut self) {
-        let published = publication(&self.session, &self.extra, &self.sources, self.changed_at);
+        let published = publication(
+            &self.session,
+            &self.extra,
+            &self.sources,
+            self.changed_at,
+            self.turn_since,
+        );
         self.publish.send_replace(Arc::new(published));
     }
 
@@ -458,6 +490,14 @@ fn needs_no_journal(effect: &Effect) -> bool {
     )
 }
 
+/// Who asked for it waits for the answer, and may repeat it.
+fn can_be_refused(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::Send(_) | Event::HandoffAsked { .. } | Event::HandoffCancelled
+    )
+}
+
 fn meta(message: &Message) -> String {
     serde_json::to_string(&message.meta).unwrap_or_default()
 }
@@ -467,11 +507,13 @@ fn publication(
     extra: &Arc<Extra>,
     sources: &Arc<Sources>,
     changed_at: Timestamp,
+    turn_since: Option<Timestamp>,
 ) -> Published {
     Published {
         record: session.record().clone(),
         queue: view::queue(session),
         changed_at,
+        turn_since,
         extra: Arc::clone(extra),
         sources: Arc::clone(sources),
     }

@@ -1,11 +1,13 @@
-//! What is old goes: logs and folders of sessions that ended long ago, and old lines of history.
+//! What is old goes: logs and folders of sessions that ended long ago, artifacts of old handoffs, and
+//! old lines of history.
 //! Shown before it is done; nothing of a live session is ever touched.
 
-use crate::api::ApiError;
+use crate::api::{self, ApiError};
 use crate::clock;
+use crate::handoff;
 use crate::hub::{Handle, Hub};
 use serde::Serialize;
-use sm_core::Timestamp;
+use sm_core::{Handoff, Timestamp};
 use sm_store::Prune;
 use std::path::Path;
 use std::sync::Arc;
@@ -44,7 +46,8 @@ pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> 
             })
         })
         .collect();
-    let items = items(hub, &ended, logs_before);
+    let mut items = items(hub, &ended, logs_before);
+    items.extend(handoffs(hub, limit(now, keep.handoffs_days)).await?);
     if !dry_run {
         for item in &items {
             if let Err(error) = std::fs::remove_dir_all(&item.path) {
@@ -120,6 +123,39 @@ fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Ite
         items.push(item);
     }
     items
+}
+
+/// Folders of handoffs that ended before the limit. A session that lives keeps its latest.
+async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiError> {
+    let bases = hub.all_handoffs_dirs();
+    let days = hub.config.retention.handoffs_days;
+    let mut items = Vec::new();
+    for handle in hub.sessions.all() {
+        let now = handle.now();
+        let latest = now.record.handoff.as_deref().map(|latest| &latest.id);
+        let needed = |handoff: &Handoff| {
+            handoff.state.is_open() || (now.record.state.is_live() && Some(&handoff.id) == latest)
+        };
+        for handoff in api::stored_handoffs(hub, &handle.id).await? {
+            let ended = handoff.done_at.unwrap_or(handoff.created_at);
+            let folder = Path::new(&handoff.folder);
+            let bytes = size(folder);
+            if needed(&handoff)
+                || ended >= before
+                || bytes == 0
+                || !handoff::is_own(folder, &bases, &handle.id)
+            {
+                continue;
+            }
+            items.push(Item {
+                session: now.record.name.to_string(),
+                path: handoff.folder,
+                bytes,
+                reason: format!("handed off more than {days} days ago"),
+            });
+        }
+    }
+    Ok(items)
 }
 
 fn size(path: &Path) -> u64 {

@@ -3,8 +3,9 @@
 
 use crate::actor::{Published, Wake};
 use crate::answers::Answers;
-use crate::config::Config;
+use crate::config::{Config, Layout};
 use crate::endings::Endings;
+use crate::handoff;
 use crate::launches::Launches;
 use crate::mailboxes::Mailboxes;
 use crate::spooling::Spooling;
@@ -14,6 +15,7 @@ use sm_core::{Event, SessionId};
 use sm_runtime::Tmux;
 use sm_store::{EventRow, Reader, WriterHandle};
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
@@ -70,6 +72,22 @@ impl Hub {
             sm_runtime::Socket::Path(path) => path.to_string_lossy().into_owned(),
             sm_runtime::Socket::Name(name) => name.clone(),
         }
+    }
+    /// Where new handoffs are kept.
+    pub fn handoffs_dir(&self) -> PathBuf {
+        self.handoffs_in(self.config.handoff.layout)
+    }
+    /// Where handoffs may lie: the layout may have been changed.
+    pub fn all_handoffs_dirs(&self) -> Vec<PathBuf> {
+        Layout::ALL
+            .into_iter()
+            .map(|layout| self.handoffs_in(layout))
+            .collect()
+    }
+    fn handoffs_in(&self, layout: Layout) -> PathBuf {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        let home = home.filter(|home| home.is_absolute());
+        handoff::base(layout, self.paths.data_dir(), home.as_deref())
     }
     /// Wakes a session, if there is such a session.
     pub fn wake(&self, id: &SessionId, event: Event) {

@@ -5,10 +5,10 @@
 use crate::actor::Wake;
 use crate::config::Config;
 use crate::hub::{Handle, Hub};
-use crate::launches::Ticket;
+use crate::launches::{Carrier, Environment, Ticket};
 use crate::perform::Seat;
 use crate::stored::Terminal;
-use crate::{clock, probe};
+use crate::{clock, probe, terminate};
 use sha2::{Digest, Sha256};
 use sm_agents::kind;
 use sm_agents::launch::{LaunchRequest, Start};
@@ -16,10 +16,18 @@ use sm_client::wire;
 use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId, SessionName};
 use sm_runtime::NewPane;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// A launcher whose agent has ended asks again within this time what to do, or it is gone.
+const LAUNCHER_PATIENCE: Duration = Duration::from_secs(12);
 
 pub async fn launch(seat: Seat, plan: LaunchPlan) {
     let number = plan.launch;
-    if let Err(reason) = try_launch(&seat, plan).await {
+    let made = match in_place(&seat) {
+        true => again(&seat, plan).await,
+        false => try_launch(&seat, plan).await,
+    };
+    if let Err(reason) = made {
         seat.hub.launches.forget(&seat.record.id);
         seat.event(Event::LaunchFailed {
             launch: number,
@@ -28,15 +36,97 @@ pub async fn launch(seat: Seat, plan: LaunchPlan) {
     }
 }
 
+/// Between two contexts the launcher still sits in the session's terminal and waits. If the
+/// environment is known, a person has given it anew: then the launcher before is gone, or was told
+/// to end.
+fn in_place(seat: &Seat) -> bool {
+    let waits = seat.extra.terminal.as_ref().is_some_and(|terminal| {
+        let launcher = sm_client::process::Process {
+            pid: terminal.pane_pid,
+            start: terminal.pane_start,
+        };
+        launcher.is_alive()
+    });
+    let known = seat.hub.launches.environment(&seat.record.id).is_some();
+    seat.record.open_handoff().is_some() && waits && !known
+}
+
+/// Starts the agent again in its own terminal: its launcher has the environment, and only the
+/// argument list is new. The session's secret stays the one it has.
+async fn again(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
+    let (hub, id, number) = (&seat.hub, &seat.record.id, plan.launch);
+    hub.launches.want(id, number);
+    let lent = lent(seat, number).await;
+    hub.launches.want_no_more(id, number);
+    let env = match lent {
+        Lent::Environment(env) => env,
+        Lent::NotNeeded => return Ok(()),
+        Lent::Nothing => {
+            return Err(format!(
+                "the launcher in its terminal does not answer; run: sm restore {}",
+                seat.record.name
+            ));
+        }
+    };
+    let folder = folder(seat)?;
+    let home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
+    let request = request(seat, &plan, &folder, home.as_deref());
+    let argv = prepare_agent(seat, request, &env, home.as_deref()).await?;
+    hub.launches.prepare(
+        id,
+        Ticket {
+            launch: number,
+            argv,
+            env: Vec::new(), // the launcher has it
+            cwd: seat.record.cwd.clone(),
+            to: Carrier::Waiting,
+        },
+    );
+    probe::follow(seat).await;
+    Ok(())
+}
+
+enum Lent {
+    Environment(Environment),
+    /// The agent runs already, or is not to run any more.
+    NotNeeded,
+    Nothing,
+}
+
+async fn lent(seat: &Seat, launch: u32) -> Lent {
+    let (hub, id) = (&seat.hub, &seat.record.id);
+    let mut seen = seat.handle.subscribe();
+    let over = seen.wait_for(|p| {
+        let record = &p.record;
+        record.launch != launch
+            || record.process.is_some()
+            || record.ending
+            || !record.state.is_live()
+    });
+    tokio::select! {
+        env = hub.launches.until(|| hub.launches.environment(id)) => Lent::Environment(env),
+        _ = over => Lent::NotNeeded,
+        () = tokio::time::sleep(LAUNCHER_PATIENCE) => Lent::Nothing,
+    }
+}
+
+fn folder(seat: &Seat) -> Result<PathBuf, String> {
+    let folder = seat.hub.paths.session_dir(seat.record.id.as_str());
+    std::fs::create_dir_all(&folder)
+        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    Ok(folder)
+}
+
 async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     let hub = &seat.hub;
     let id = &seat.record.id;
     let Some(mut env) = hub.launches.environment(id) else {
-        return Err("the daemon was started anew before the agent could be; run sm restore".into());
+        return Err(format!(
+            "its environment was lost with its terminal or the daemon; run: sm restore {}",
+            seat.record.name
+        ));
     };
-    let folder = hub.paths.session_dir(id.as_str());
-    std::fs::create_dir_all(&folder)
-        .map_err(|error| format!("{} cannot be made: {error}", folder.display()))?;
+    let folder = folder(seat)?;
     let agent_home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
     let request = request(seat, &plan, &folder, agent_home.as_deref());
     let prepared = prepare_agent(seat, request, &env, agent_home.as_deref()).await?;
@@ -64,8 +154,12 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
             argv: prepared,
             env,
             cwd: seat.record.cwd.clone(),
+            to: Carrier::New,
         },
     );
+    if seat.extra.terminal.is_some() {
+        terminate::close(seat).await; // its launcher is gone
+    }
     let terminal = terminal(seat, plan.launch, &folder).await?;
     seat.handle.send(Wake::Terminal(terminal.clone()));
     follow_rename(seat, &terminal).await;

@@ -13,6 +13,7 @@ pub mod config;
 mod dispatch;
 mod endings;
 mod gc;
+pub mod handoff;
 mod hub;
 mod launch;
 mod launches;

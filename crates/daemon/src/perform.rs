@@ -5,7 +5,7 @@ use crate::endings::Ending;
 use crate::hub::{Handle, Hub};
 use crate::sources::Sources;
 use crate::stored::Extra;
-use crate::{launch, notify, probe, terminate};
+use crate::{handoff, launch, notify, probe, terminate};
 use serde::{Deserialize, Serialize};
 use sm_core::signal::ScreenMark;
 use sm_core::{Effect, Event, Key, KeyOutcome, MessageId, NewMessage, Record, SessionId, WaiterId};
@@ -101,7 +101,13 @@ pub fn perform(seat: Seat, effect: Effect) {
                 notify::notify(&seat.hub.config, &id, &name, &notice).await;
             });
         }
-        Effect::StopAgent { .. } | Effect::Prepare(_) | Effect::Record(_) => {}
+        Effect::StopAgent { launch } => {
+            tokio::spawn(async move { terminate::stop_agent(seat, launch).await });
+        }
+        Effect::Prepare(id) => {
+            tokio::spawn(async move { handoff::prepare(seat, id).await });
+        }
+        Effect::Record(_) => {}
     }
 }
 

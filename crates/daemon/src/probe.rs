@@ -10,9 +10,9 @@ use sm_core::{AgentKind, Event};
 use sm_runtime::{Capture, Screen};
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
-    if seat.record.conversation.is_none()
-        && let Some((conversation, path)) = transcripts::open_record(&seat).await
-    {
+    // after a clear that is not proven yet the agent may have another one open
+    let unknown = seat.record.conversation.is_none() || seat.record.awaits_context();
+    if unknown && let Some((conversation, path)) = transcripts::open_record(&seat).await {
         seat.event(Event::RecordFound {
             conversation,
             transcript: path.to_string_lossy().into_owned(),

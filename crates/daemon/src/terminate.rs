@@ -13,6 +13,8 @@ const TERM: i32 = 15;
 const KILL: i32 = 9;
 /// How long an agent may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(5);
+/// How long a launcher may take to tell of its agent's end.
+const REPORT_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it is looked for processes that were started while others were ended.
 const ROUNDS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(50);
@@ -46,6 +48,34 @@ pub async fn terminate(seat: Seat) {
     let now = seat.handle.now();
     if now.record.launch == seat.record.launch && now.record.state.is_live() {
         seat.event(Event::TerminalGone);
+    }
+}
+
+/// Ends the agent's own process and what it started. Its terminal and its launcher stay: the agent
+/// is started again there.
+pub async fn stop_agent(seat: Seat, launch: u32) {
+    let Some(own) = seat.record.process.filter(|_| seat.record.launch == launch) else {
+        return;
+    };
+    let own = Process {
+        pid: own.pid,
+        start: own.start,
+    };
+    let children = match own.is_alive() {
+        true => processes(platform::descendants(own.pid)),
+        false => Vec::new(),
+    };
+    end(&[own]).await;
+    end(&children).await;
+    let mut seen = seat.handle.subscribe();
+    let heard = seen.wait_for(|p| p.record.launch != launch || p.record.process.is_none());
+    if tokio::time::timeout(REPORT_PATIENCE, heard).await.is_err() && !own.is_alive() {
+        // its launcher does not tell
+        seat.event(Event::Exited {
+            launch,
+            code: None,
+            signal: Some(TERM),
+        });
     }
 }
 

@@ -7,8 +7,8 @@ use crate::api::types::{
 use crate::clock::rfc3339;
 use sm_core::signal::UsageSource;
 use sm_core::{
-    Hold, Message, MessageMeta, MessageState, Mode, Proof, Sender, Session, SessionId, State,
-    Timestamp, Way,
+    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Proof, Sender, Session,
+    SessionId, State, Timestamp, Way,
 };
 use sm_store::EventRow;
 
@@ -56,12 +56,32 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
             }),
         pid: record.process.map(|process| process.pid),
         exit_code: record.exit_code,
-        last_handoff_path: None,
+        last_handoff_path: record.handoff.as_deref().and_then(handoff_path),
         turn: record.turn.0,
         created_at: rfc3339(record.created_at),
         changed_at: rfc3339(published.changed_at),
         attention: attention(published),
         queue: published.queue.clone(),
+    }
+}
+
+/// The path its author gave while it can be found there, else our copy.
+fn handoff_path(handoff: &Handoff) -> Option<String> {
+    match handoff.state {
+        HandoffState::Refused | HandoffState::Replaced | HandoffState::Cancelled => None,
+        HandoffState::Scheduled
+        | HandoffState::Prepared
+        | HandoffState::Cleared
+        | HandoffState::Prompted
+        | HandoffState::Done
+        | HandoffState::Abandoned
+        | HandoffState::RolledBack => {
+            let there = std::path::Path::new(&handoff.document).exists();
+            Some(match there {
+                true => handoff.document.clone(),
+                false => handoff.copy.clone(),
+            })
+        }
     }
 }
 

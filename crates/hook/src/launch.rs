@@ -24,6 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// One try of a report; the agent's end must be noticed in time.
 const ONE_REPORT: Duration = Duration::from_secs(3);
 const AGAIN_AFTER: Duration = Duration::from_millis(100);
+/// The daemon holds the question open itself; this is for one that does not.
+const ASK_AGAIN: Duration = Duration::from_millis(10);
 
 const NOT_STARTED: i32 = 127;
 const NO_DAEMON: i32 = 1;
@@ -125,16 +127,26 @@ impl Plan {
 #[derive(Debug, PartialEq, Eq)]
 enum Next {
     Exit,
-    Relaunch { launch: String, argv: Vec<String> },
+    /// It is not decided yet: ask again.
+    Wait,
+    /// What is in our memory only is needed for what comes next.
+    LendEnvironment,
+    Relaunch {
+        launch: String,
+        argv: Vec<String>,
+    },
 }
 
 impl Next {
     /// Whatever is not understood means to end: that is always safe.
     fn parse(body: &[u8]) -> Self {
-        let relaunch = || {
+        let next = || {
             let value = json::parse(body)?;
-            if value.get("action")?.as_str()? != "relaunch" {
-                return None;
+            match value.get("action")?.as_str()? {
+                "wait" => return Some(Self::Wait),
+                "environment" => return Some(Self::LendEnvironment),
+                "relaunch" => {}
+                _ => return None,
             }
             let launch = match value.get("launch")? {
                 Value::Number(text) | Value::String(text) => text.clone(),
@@ -146,7 +158,7 @@ impl Next {
                 .filter(|argv| !argv.is_empty())?;
             wire::is_plain_word(&launch).then_some(Self::Relaunch { launch, argv })
         };
-        relaunch().unwrap_or(Self::Exit)
+        next().unwrap_or(Self::Exit)
     }
 }
 
@@ -217,12 +229,12 @@ impl Launcher {
             if let Some(terminal) = &terminal {
                 terminal.restore();
             }
-            match self.report_exit(status) {
-                Next::Relaunch { launch, argv } if !platform::must_end() => {
+            match self.report_exit(status, &plan) {
+                Some((launch, argv)) if !platform::must_end() => {
                     self.launch = launch;
                     plan.argv = argv;
                 }
-                Next::Relaunch { .. } | Next::Exit => return code_of(status),
+                Some(_) | None => return code_of(status),
             }
         }
     }
@@ -260,8 +272,9 @@ impl Launcher {
         }
     }
 
-    /// Tells how the agent ended until the daemon says what comes next, or patience ends.
-    fn report_exit(&self, status: ExitStatus) -> Next {
+    /// Tells how the agent ended until the daemon says what comes next, or patience ends. Some: the
+    /// launch and the arguments with which it is started again.
+    fn report_exit(&self, status: ExitStatus, plan: &Plan) -> Option<(String, Vec<String>)> {
         let number = |value: Option<i32>| value.map_or("null".to_owned(), |n| n.to_string());
         let fields = format!(
             "\"code\":{},\"signal\":{},\"from_outside\":{}",
@@ -270,13 +283,25 @@ impl Launcher {
             platform::told_to_end()
         );
         let (caller, body) = (self.caller(), self.body(&fields));
-        let deadline = Instant::now() + PATIENCE;
+        let mut deadline = Instant::now() + PATIENCE;
         let mut spooled = false;
         loop {
             let answer = self.try_report(&caller, "exited", &body);
             match &answer {
-                Ok(response) if response.is_success() => return Next::parse(&response.body),
-                Ok(response) if response.status() < 500 => return Next::Exit,
+                Ok(response) if response.is_success() => {
+                    match Next::parse(&response.body) {
+                        Next::Exit => return None,
+                        Next::Relaunch { launch, argv } => return Some((launch, argv)),
+                        Next::Wait => std::thread::sleep(ASK_AGAIN),
+                        Next::LendEnvironment => self.lend(&caller, plan),
+                    }
+                    if platform::must_end() {
+                        return None;
+                    }
+                    deadline = Instant::now() + PATIENCE; // the daemon lives and has a plan
+                    continue;
+                }
+                Ok(response) if response.status() < 500 => return None,
                 Ok(_) | Err(_) => {}
             }
             // The same event id: whichever way it arrives first counts.
@@ -290,13 +315,27 @@ impl Launcher {
                     Ok(Start::StoppedOnPurpose)
                 )
             {
-                return Next::Exit;
+                return None;
             }
             if platform::must_end() || Instant::now() >= deadline {
-                return Next::Exit;
+                return None;
             }
             std::thread::sleep(AGAIN_AFTER);
         }
+    }
+
+    /// Over the socket and never by the spool: it must not touch a disk.
+    fn lend(&self, caller: &Caller, plan: &Plan) {
+        let env: Vec<String> = plan
+            .env
+            .iter()
+            .map(|(key, value)| {
+                format!("[{},{}]", wire::json_string(key), wire::json_string(value))
+            })
+            .collect();
+        let body = self.body(&format!("\"env\":[{}]", env.join(",")));
+        // taken or not: the next answer tells
+        let _ = self.try_report(caller, "environment", &body);
     }
 
     fn try_report(&self, caller: &Caller, report: &str, body: &str) -> Result<Response, HttpError> {
@@ -395,6 +434,8 @@ mod tests {
             (r#"{"action":"relaunch","launch":7,"argv":[]}"#, Next::Exit),
             (r#"{"action":"relaunch","argv":["a"]}"#, Next::Exit),
             (r#"{"action":"exit","launch":7,"argv":["a"]}"#, Next::Exit),
+            (r#"{"action":"wait"}"#, Next::Wait),
+            (r#"{"action":"environment"}"#, Next::LendEnvironment),
             (r#"{"action":"dance"}"#, Next::Exit),
             ("", Next::Exit),
         ] {

@@ -6,8 +6,14 @@ use crate::hub::Handle;
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
 use serde::{Deserialize, Serialize};
+use sm_client::wire;
 use sm_core::{Event, Process, SessionId};
+use std::time::Duration;
+
+/// A launcher gives up a request after 3 s.
+const HOLD: Duration = Duration::from_secs(2);
 
 #[derive(Serialize)]
 pub struct LaunchView {
@@ -63,8 +69,7 @@ pub async fn started(
     Path((id, _)): Path<(String, u32)>,
     body: Bytes,
 ) -> Result<(), ApiError> {
-    let handle = session(&hub, &id)?;
-    report(&hub, &handle, "started", &body)
+    heard(&hub, &id, "started", &body).await
 }
 
 pub async fn failed(
@@ -72,56 +77,163 @@ pub async fn failed(
     Path((id, _)): Path<(String, u32)>,
     body: Bytes,
 ) -> Result<(), ApiError> {
-    let handle = session(&hub, &id)?;
-    report(&hub, &handle, "failed", &body)
+    heard(&hub, &id, "failed", &body).await
 }
 
+/// The launcher tells it once, so it is written down when it is told that it was heard.
+async fn heard(hub: &Shared, id: &str, what: &str, body: &[u8]) -> Result<(), ApiError> {
+    let handle = session(hub, id)?;
+    match event(hub, &handle, what, body)? {
+        Some(event) => super::sessions::act(&handle, event).await,
+        None => Ok(()),
+    }
+}
+
+/// What a launcher whose agent has ended does next.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case", tag = "action")]
+pub enum NextView {
+    Exit,
+    /// Ask again.
+    Wait,
+    /// Hand over the environment, then ask again.
+    Environment,
+    Relaunch {
+        launch: u32,
+        argv: Vec<String>,
+    },
+}
+
+/// Held open for as long as it is being decided, so that an agent is started again at once.
 pub async fn exited(
     State(hub): State<Shared>,
-    Path((id, _)): Path<(String, u32)>,
+    Path((id, launch)): Path<(String, u32)>,
     body: Bytes,
-) -> Result<Json<serde_json::Value>, ApiError> {
+) -> Result<Json<NextView>, ApiError> {
     let handle = session(&hub, &id)?;
-    report(&hub, &handle, "exited", &body)?;
-    Ok(Json(serde_json::json!({"action": "exit"})))
+    heard(&hub, &id, "exited", &body).await?;
+    let mut seen = handle.subscribe();
+    let decided = async {
+        loop {
+            seen.borrow_and_update();
+            let look = || Some(next(&hub, &handle, launch)).filter(|next| *next != NextView::Wait);
+            tokio::select! {
+                // what is being prepared changes there, what the session decides here
+                next = hub.launches.until(look) => return next,
+                changed = seen.changed() => if changed.is_err() { return NextView::Exit },
+            }
+        }
+    };
+    let next = tokio::select! {
+        next = tokio::time::timeout(HOLD, decided) => next.unwrap_or(NextView::Wait),
+        () = hub.stop.cancelled() => NextView::Wait,
+    };
+    Ok(Json(next))
 }
 
+fn next(hub: &Shared, handle: &Handle, ended: u32) -> NextView {
+    let now = handle.now();
+    let record = &now.record;
+    let between = record.state.is_live()
+        && !record.ending
+        && record.process.is_none()
+        && record.open_handoff().is_some();
+    if !between {
+        return NextView::Exit;
+    }
+    if let Some(ticket) = hub.launches.relaunch(&handle.id, ended) {
+        return NextView::Relaunch {
+            launch: ticket.launch,
+            argv: ticket.argv,
+        };
+    }
+    match hub.launches.is_wanted(&handle.id) {
+        true => NextView::Environment,
+        false => NextView::Wait,
+    }
+}
+
+#[derive(Deserialize, Default)]
+#[serde(default)]
+struct EnvironmentBody {
+    env: Vec<(String, String)>,
+}
+
+/// Into memory, and only while a launch needs it.
+pub async fn environment(
+    State(hub): State<Shared>,
+    Path((id, _)): Path<(String, u32)>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Result<(), ApiError> {
+    let handle = session(&hub, &id)?;
+    let secret = headers.get(wire::SECRET_HEADER);
+    let secret = secret.and_then(|value| value.to_str().ok());
+    if !secret.is_some_and(|secret| crate::launch::proves(&hub, &handle.id, secret)) {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "this is not a process of that session",
+            "only its own launcher can hand over its environment",
+        ));
+    }
+    let body: EnvironmentBody = read::body(&body)?;
+    match hub.launches.lend(&handle.id, body.env) {
+        true => Ok(()),
+        false => Err(ApiError::conflict(
+            "nobody has asked for it",
+            "ask again what to do next",
+        )),
+    }
+}
+
+/// From the spool.
 pub fn report(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result<(), ApiError> {
+    if let Some(event) = event(hub, handle, what, body)? {
+        handle.send(Wake::Event(event));
+    }
+    Ok(())
+}
+
+fn event(
+    hub: &Shared,
+    handle: &Handle,
+    what: &str,
+    body: &[u8],
+) -> Result<Option<Event>, ApiError> {
     let report: Report = read::body(body)?;
     let now = handle.now();
     let launch = report
         .launch
         .and_then(|n| n.parse().ok())
         .unwrap_or(now.record.launch);
-    match what {
+    let event = match what {
         "started" => {
             let process = Process {
                 pid: report.pid,
                 start: report.start,
             };
-            handle.send(Wake::Event(Event::Started { launch, process }));
             if let Some(home) = &now.extra.agent_home
                 && let Some(path) = sm_agents::kind::status_path(now.record.agent, home, report.pid)
             {
                 hub.watcher
                     .watch(&path, crate::watch::Changed::Status(handle.id.clone()));
             }
+            Event::Started { launch, process }
         }
-        "failed" => handle.send(Wake::Event(Event::LaunchFailed {
+        "failed" => Event::LaunchFailed {
             launch,
             reason: report.error,
-        })),
-        "exited" if report.from_outside && launch == now.record.launch => {
-            handle.send(Wake::Event(Event::TerminalGone));
+        },
+        "exited" if report.from_outside && launch == now.record.launch => Event::TerminalGone,
+        "exited" => Event::Exited {
+            launch,
+            code: report.code,
+            signal: report.signal,
+        },
+        other => {
+            tracing::warn!(other, "an unknown report of a launcher");
+            return Ok(None);
         }
-        "exited" => {
-            handle.send(Wake::Event(Event::Exited {
-                launch,
-                code: report.code,
-                signal: report.signal,
-            }));
-        }
-        other => tracing::warn!(other, "an unknown report of a launcher"),
-    }
-    Ok(())
+    };
+    Ok(Some(event))
 }

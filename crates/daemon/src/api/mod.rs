@@ -4,6 +4,7 @@ pub mod access;
 mod daemon;
 mod error;
 mod events;
+mod handoff;
 mod hooks;
 mod launch;
 mod messages;
@@ -15,8 +16,10 @@ mod sessions;
 pub mod types;
 
 pub use error::ApiError;
+pub use handoff::of_session as stored_handoffs;
 pub use hooks::{Incoming, deliver as deliver_hook};
 pub use launch::report as launcher_report;
+pub use output::last_lines;
 
 use crate::hub::Hub;
 use axum::Router;
@@ -58,6 +61,13 @@ pub fn router(hub: Shared) -> Router {
             "/sessions/{session}/messages/{message}",
             delete(messages::withdraw),
         )
+        .route(
+            "/sessions/{session}/handoff",
+            post(handoff::schedule).delete(handoff::cancel),
+        )
+        .route("/handoff/template", get(handoff::template))
+        .route("/handoffs", get(handoff::list))
+        .route("/handoffs/{handoff}", get(handoff::show))
         .route("/events", get(events::follow))
         .route("/hooks/context-usage", post(hooks::context_usage))
         .route("/hooks/{agent}/{event}", post(hooks::hook))
@@ -66,6 +76,10 @@ pub fn router(hub: Shared) -> Router {
         .route("/launch/{session}/{launch}/started", post(launch::started))
         .route("/launch/{session}/{launch}/failed", post(launch::failed))
         .route("/launch/{session}/{launch}/exited", post(launch::exited))
+        .route(
+            "/launch/{session}/{launch}/environment",
+            post(launch::environment),
+        )
         .route_layer(middleware::from_fn_with_state(Arc::clone(&hub), settled))
         .route("/health", get(daemon::health))
         .with_state(hub)

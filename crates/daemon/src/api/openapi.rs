@@ -44,6 +44,11 @@ routes! {
     "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
     "get" "/sessions/{session}/messages/{message}" "What is known of a message; waits until it has come that far" ("wait_ms", "until") None, "Message";
     "delete" "/sessions/{session}/messages/{message}" "Withdraw a message the agent does not have yet" () None, "Message";
+    "post" "/sessions/{session}/handoff" "Hand the session's work to a new context after its turn; a refusal is {error} with status 200" () Some("Handoff"), "HandoffAnswer";
+    "delete" "/sessions/{session}/handoff" "Take a handoff back that has not begun" () Some("Cancel"), "HandoffAnswer";
+    "get" "/handoff/template" "What a good handoff document holds" () None, "Output";
+    "get" "/handoffs" "The history of handoffs, newest first" ("session", "limit") None, "HandoffRecord[]";
+    "get" "/handoffs/{handoff}" "One handoff: its document, artifacts, steps and prompt" () None, "HandoffRecord";
     "get" "/events" "All events as they happen (server-sent events)" ("session", "after") None, "Event";
     "post" "/hooks/context-usage" "A usage report, or the notice of a compaction" () Some("Usage"), "Any";
     "post" "/hooks/{agent}/{event}" "A hook of an agent; the answer is what the hook prints" () Some("Any"), "Any";
@@ -51,7 +56,8 @@ routes! {
     "post" "/launch/{session}/{launch}" "What a launcher is to run, once" () None, "Any";
     "post" "/launch/{session}/{launch}/started" "The agent runs" () Some("Any"), "Any";
     "post" "/launch/{session}/{launch}/failed" "The agent could not be started" () Some("Any"), "Any";
-    "post" "/launch/{session}/{launch}/exited" "The agent has ended" () Some("Any"), "Any";
+    "post" "/launch/{session}/{launch}/exited" "The agent has ended; what its launcher does next" () Some("Any"), "Any";
+    "post" "/launch/{session}/{launch}/environment" "A waiting launcher hands over what it holds in memory" () Some("Any"), "Any";
 }
 
 pub async fn serve() -> Json<Value> {
@@ -163,6 +169,30 @@ fn schemas() -> Value {
         "Usage": object(json!({
             "session_id": text(), "used_percentage": {"type": "number"}, "total_input_tokens": number(), "total_output_tokens": number(),
             "context_window_size": number(), "event": text(), "trigger": text(),
+        })),
+        "Handoff": object(json!({
+            "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
+        })),
+        "Cancel": object(json!({"requester_session_id": text()})),
+        "HandoffAnswer": object(json!({
+            "status": {"type": "string", "enum": ["scheduled", "cancelled"]}, "id": text(), "copy": text(), "replaced": text(),
+            "warnings": texts(), "error": text(),
+        })),
+        "HandoffRecord": object(json!({
+            "id": text(), "session": text(),
+            "state": {"type": "string", "enum": ["scheduled", "prepared", "cleared", "prompted", "done", "refused", "replaced", "cancelled", "abandoned", "rolled_back"]},
+            "trigger": {"type": "string", "enum": ["agent", "person", "threshold", "compaction_imminent", "compacted"]},
+            "author": {"type": "string", "enum": ["agent", "person", "model", "ledger"]},
+            "carrier": {"type": "string", "enum": ["clear", "relaunch"]},
+            "from_generation": number(), "to_generation": maybe_number(), "from_conversation": maybe_text(),
+            "document": text(), "copy": text(), "folder": text(), "given": maybe_text(),
+            "artifacts": {"type": "array", "items": object(json!({
+                "kind": {"type": "string", "enum": ["document", "snapshot", "log", "transcript", "in_flight"]},
+                "path": text(), "bytes": maybe_number(), "lines": maybe_number(), "problem": maybe_text(),
+            }))},
+            "steps": {"type": "array", "items": object(json!({"at": text(), "text": text()}))},
+            "tokens_before": maybe_number(), "tokens_after": maybe_number(),
+            "created_at": text(), "prompted_at": maybe_text(), "done_at": maybe_text(), "took_ms": maybe_number(), "prompt": maybe_text(),
         })),
         "Attach": object(json!({"argv": texts()})),
         "Output": object(json!({"text": text()})),

@@ -2,12 +2,16 @@
 
 use super::types::OutputView;
 use super::{ApiError, Shared, read};
+use crate::hub::Hub;
+use crate::stored::Extra;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
+use sm_core::SessionId;
 use sm_runtime::Capture;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
 
 const DEFAULT_LINES: usize = 200;
 const MOST_LINES: usize = 50_000;
@@ -26,41 +30,60 @@ pub async fn output(
 ) -> Result<Json<OutputView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
     let lines = query.lines.unwrap_or(DEFAULT_LINES).clamp(1, MOST_LINES);
-    let now = handle.now();
-    let pane = now
-        .extra
-        .terminal
-        .as_ref()
-        .and_then(|terminal| terminal.pane_id());
-    if let Some(pane) = pane {
-        let history_lines = u32::try_from(lines).unwrap_or(u32::MAX);
-        if let Ok(screen) = hub
-            .tmux
-            .capture(
-                pane,
-                Capture {
-                    colours: false,
-                    history_lines,
-                },
-            )
-            .await
-        {
-            let mut all: Vec<String> = screen.history;
-            all.extend(screen.lines);
-            return Ok(Json(OutputView {
-                text: last(all, lines),
-            }));
-        }
+    let extra = Arc::clone(&handle.now().extra);
+    let live = from_terminal(&hub, &extra, lines).await;
+    let text = match live {
+        Some((text, _)) => Some(text),
+        None => from_log(&hub, &handle.id, &extra, lines).await,
+    };
+    let text = text.ok_or_else(ApiError::gone)?;
+    Ok(Json(OutputView { text }))
+}
+
+/// The last lines that a session has shown. On the alternate screen a terminal keeps no history:
+/// then the log tells what went before.
+pub async fn last_lines(
+    hub: &Hub,
+    session: &SessionId,
+    extra: &Extra,
+    lines: usize,
+) -> Option<String> {
+    match from_terminal(hub, extra, lines).await {
+        Some((text, Shown::Main)) => Some(text),
+        Some((_, Shown::Alternate)) | None => from_log(hub, session, extra, lines).await,
     }
-    let folder = hub.paths.session_dir(handle.id.as_str());
-    let size = sm_term::Size::new(now.extra.cols, now.extra.rows);
-    let text = tokio::task::spawn_blocking(move || {
+}
+
+/// Which screen a terminal shows.
+enum Shown {
+    Main,
+    Alternate,
+}
+
+async fn from_terminal(hub: &Hub, extra: &Extra, lines: usize) -> Option<(String, Shown)> {
+    let pane = extra.terminal.as_ref()?.pane_id()?;
+    let what = Capture {
+        colours: false,
+        history_lines: u32::try_from(lines).unwrap_or(u32::MAX),
+    };
+    let screen = hub.tmux.capture(pane, what).await.ok()?;
+    let shown = match screen.mark.alternate {
+        true => Shown::Alternate,
+        false => Shown::Main,
+    };
+    let mut all: Vec<String> = screen.history;
+    all.extend(screen.lines);
+    Some((last(all, lines), shown))
+}
+
+async fn from_log(hub: &Hub, session: &SessionId, extra: &Extra, lines: usize) -> Option<String> {
+    let folder = hub.paths.session_dir(session.as_str());
+    let size = sm_term::Size::new(extra.cols, extra.rows);
+    let read = tokio::task::spawn_blocking(move || {
         let bytes = log_tail(&folder, LOG_TAIL);
         sm_term::tail(&bytes, size, lines)
-    })
-    .await
-    .map_err(|_| ApiError::gone())?;
-    Ok(Json(OutputView { text }))
+    });
+    read.await.ok()
 }
 
 fn last(mut lines: Vec<String>, count: usize) -> String {

@@ -316,6 +316,7 @@ pub async fn kill(
 
 /// Removes everything that is known of a session that has ended.
 pub async fn purge(hub: &Shared, handle: &Handle) -> Result<(), ApiError> {
+    let handoffs = super::handoff::folders(hub, &handle.id).await?;
     let (tx, rx) = oneshot::channel();
     handle.send(Wake::Remove { done: tx });
     match rx.await {
@@ -324,6 +325,15 @@ pub async fn purge(hub: &Shared, handle: &Handle) -> Result<(), ApiError> {
         Err(_) => return Err(ApiError::gone()),
     }
     hub.launches.forget(&handle.id);
+    let bases = hub.all_handoffs_dirs();
+    for folder in handoffs {
+        if let Err(error) = crate::handoff::remove(&folder, &bases, &handle.id) {
+            hub.problem(format!(
+                "{} could not be removed: {error}",
+                folder.display()
+            ));
+        }
+    }
     let folder = hub.paths.session_dir(handle.id.as_str());
     match std::fs::remove_dir_all(&folder) {
         Ok(()) => Ok(()),

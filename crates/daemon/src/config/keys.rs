@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use sm_store::Durability;
 
-use super::settings::{Config, LogLevel, TmuxSocket};
+use super::settings::{Config, Gate, Layout, LogLevel, TmuxSocket};
 
 /// One key of `config.toml`.
 #[derive(Debug)]
@@ -107,6 +107,10 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ("agents.codex", "Codex."),
     ("generic", "Any other program (`sm new -- program`)."),
     ("delivery", "Messages."),
+    (
+        "handoff",
+        "Handing a session's work to a new context (`sm handoff`).",
+    ),
     ("notify", "Being told that a person is needed."),
     (
         "retention",
@@ -220,6 +224,50 @@ pub const KEYS: &[Key] = &[
         },
     },
     Key {
+        path: "handoff.gate",
+        default: "\"warn\"",
+        doc: "What becomes of a document that is older than the turn, or that is the template with its placeholders: \"off\": it is taken; \"warn\": it is taken, and the agent is told; \"strict\": it is refused unless confirmed with `--force`. A document that is empty, too large or not text is always refused.",
+        takes: Takes::Choice {
+            of: &Gate::NAMES,
+            set: |c, n| c.handoff.gate = Gate::ALL.get(n).copied().unwrap_or_default(),
+        },
+    },
+    Key {
+        path: "handoff.max_bytes",
+        default: "65536",
+        doc: "The largest document that is taken.",
+        takes: Takes::Number {
+            range: 1..=16_777_216,
+            set: |c, n| c.handoff.max_bytes = n,
+        },
+    },
+    Key {
+        path: "handoff.layout",
+        default: "\"sm\"",
+        doc: "Where documents and artifacts are kept: \"sm\": `handoffs/<session>-<time>/` in sm's data folder; \"seed\": `~/.local/share/claude-sessions/handoffs/<session>-<time>/`.",
+        takes: Takes::Choice {
+            of: &Layout::NAMES,
+            set: |c, n| c.handoff.layout = Layout::ALL.get(n).copied().unwrap_or_default(),
+        },
+    },
+    Key {
+        path: "handoff.cooldown",
+        default: "\"10m\"",
+        doc: "How long after a handoff no automatic one begins. Handoffs that an agent or a person asks for are not held up. Empty: not at all.",
+        takes: Takes::Duration {
+            set: |c, time| c.handoff.cooldown = time.unwrap_or_default(),
+        },
+    },
+    Key {
+        path: "handoff.per_hour",
+        default: "4",
+        doc: "Automatic handoffs of one session in an hour, at most.",
+        takes: Takes::Number {
+            range: 0..=1000,
+            set: |c, n| c.handoff.per_hour = n,
+        },
+    },
+    Key {
         path: "notify.command",
         default: "[]",
         doc: "Program and arguments to run when something needs a person, such as [\"notify-send\", \"sm\"]. The text is its last argument; `SM_NOTICE_KIND`, `SM_NOTICE_TEXT`, `SM_SESSION_ID` and `SM_SESSION_NAME` are in its environment. It is run without a shell and ended after 10 seconds. Empty: nothing is run.",
@@ -252,6 +300,15 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Number {
             range: 0..=36_500,
             set: |c, n| c.retention.events_days = n,
+        },
+    },
+    Key {
+        path: "retention.handoffs_days",
+        default: "90",
+        doc: "Days that the documents and artifacts of handoffs are kept; a live session's latest always stays, and the history of handoffs stays as long as its session. 0: for ever.",
+        takes: Takes::Number {
+            range: 0..=36_500,
+            set: |c, n| c.retention.handoffs_days = n,
         },
     },
     Key {

@@ -14,6 +14,7 @@ pub struct Config {
     pub agents: Agents,
     pub generic: Generic,
     pub delivery: Delivery,
+    pub handoff: Handoff,
     pub notify: Notify,
     pub retention: Retention,
     pub store: Store,
@@ -101,6 +102,49 @@ pub struct Delivery {
     pub expire_after: Option<Duration>,
 }
 
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handoff {
+    pub gate: Gate,
+    /// Larger documents are refused.
+    pub max_bytes: u32,
+    pub layout: Layout,
+    /// Between two automatic ones.
+    pub cooldown: Duration,
+    /// Automatic ones in an hour.
+    pub per_hour: u32,
+}
+
+/// What becomes of a document that looks unfinished.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Gate {
+    Off,
+    /// It is taken, and the answer says what is odd about it.
+    #[default]
+    Warn,
+    /// It is refused unless it is confirmed.
+    Strict,
+}
+
+impl Gate {
+    pub const ALL: [Self; 3] = [Self::Off, Self::Warn, Self::Strict];
+    pub const NAMES: [&'static str; 3] = ["off", "warn", "strict"];
+}
+
+/// Where the artifacts of handoffs are kept.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Layout {
+    /// In sm's own data folder.
+    #[default]
+    Sm,
+    /// `~/.local/share/claude-sessions/handoffs/`.
+    Seed,
+}
+
+impl Layout {
+    pub const ALL: [Self; 2] = [Self::Sm, Self::Seed];
+    pub const NAMES: [&'static str; 2] = ["sm", "seed"];
+}
+
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Notify {
     /// Program and arguments; empty: nothing is run.
@@ -112,6 +156,7 @@ pub struct Retention {
     pub logs_days: u32,
     pub logs_max_mb: u32,
     pub events_days: u32,
+    pub handoffs_days: u32,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -160,12 +205,25 @@ impl Default for Generic {
     }
 }
 
+impl Default for Handoff {
+    fn default() -> Self {
+        Self {
+            gate: Gate::default(),
+            max_bytes: 64 << 10,
+            layout: Layout::default(),
+            cooldown: Duration::from_secs(600),
+            per_hour: 4,
+        }
+    }
+}
+
 impl Default for Retention {
     fn default() -> Self {
         Self {
             logs_days: 30,
             logs_max_mb: 2048,
             events_days: 90,
+            handoffs_days: 90,
         }
     }
 }

@@ -1,0 +1,436 @@
+//! Handoffs: asked for by the agent itself or by a person from outside, taken back, and their history.
+//!
+//! Refusals of a request for one are answers with `{"error": …}` and status 200, as programs that
+//! were written for the first session manager expect them. Nothing is written before everything
+//! that can be checked has been, and "scheduled" is said only when it is on disk.
+
+use super::types::{
+    ArtifactView, CancelBody, HandoffAnswer, HandoffBody, HandoffView, StepView, TemplateView,
+};
+use super::{ApiError, Shared, read, sessions};
+use crate::clock::{self, rfc3339};
+use crate::config::Gate;
+use crate::handoff::{self, Document, DocumentError, Kept};
+use crate::hub::Handle;
+use crate::launch;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, Query, State};
+use axum::http::HeaderMap;
+use serde::Deserialize;
+use sm_agents::kind;
+use sm_client::wire;
+use sm_core::{
+    ArtifactKind, Author, Event, Guards, Handoff, HandoffId, HandoffState, NewHandoff, SessionId,
+    Trigger,
+};
+use sm_store::HandoffRow;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A file system that does not answer in this time is not waited for.
+const READ_PATIENCE: Duration = Duration::from_secs(5);
+const DEFAULT_LIMIT: usize = 100;
+const MOST: usize = 10_000;
+
+const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
+
+type Answer = Result<Json<HandoffAnswer>, ApiError>;
+
+fn refused(error: impl Into<String>) -> Answer {
+    Ok(Json(HandoffAnswer {
+        error: Some(error.into()),
+        ..HandoffAnswer::default()
+    }))
+}
+
+// ── who asks
+
+/// Whoever asks is the session itself, or a person outside of all sessions.
+fn who(
+    hub: &Shared,
+    wanted: &str,
+    requester: Option<&str>,
+    person: bool,
+    headers: &HeaderMap,
+) -> Result<(Handle, Trigger), String> {
+    let target = read::session(hub, wanted).ok();
+    match requester {
+        Some(requester) => {
+            let same =
+                requester == wanted || target.as_ref().is_some_and(|t| t.id.as_str() == requester);
+            if !same || person {
+                return Err(SELF_ONLY.into());
+            }
+            let target = target.ok_or_else(|| unknown(wanted))?;
+            let secret = header(headers, wire::SECRET_HEADER);
+            if !secret.is_some_and(|secret| launch::proves(hub, &target.id, secret)) {
+                return Err(format!(
+                    "this is not a process of session {wanted}: sm handoff has to be run inside it, with {} of its environment",
+                    wire::SECRET_VAR
+                ));
+            }
+            Ok((target, Trigger::Agent))
+        }
+        None => {
+            let inside = [wire::SECRET_HEADER, wire::SESSION_HEADER]
+                .into_iter()
+                .any(|name| header(headers, name).is_some());
+            if inside {
+                return Err(format!(
+                    "{SELF_ONLY}; to hand off another session is for people outside of sessions"
+                ));
+            }
+            if !person {
+                return Err("requester_session_id is missing: an agent names its own session, a person says person: true".into());
+            }
+            Ok((target.ok_or_else(|| unknown(wanted))?, Trigger::Person))
+        }
+    }
+}
+
+fn unknown(wanted: &str) -> String {
+    let shown: String = wanted
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(80)
+        .collect();
+    format!("Session {shown} not found")
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let value = headers.get(name)?.to_str().ok()?;
+    (!value.is_empty()).then_some(value)
+}
+
+// ── scheduling
+
+pub async fn schedule(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    let body: HandoffBody = read::body(&body)?;
+    let requester = body.requester_session_id.as_deref();
+    let (handle, trigger) = match who(&hub, &wanted, requester, body.person, &headers) {
+        Ok(known) => known,
+        Err(error) => return refused(error),
+    };
+    let now = handle.now();
+    let guards = guards(&hub);
+    let profile = kind::profile(now.record.agent);
+    if let Some(why) = now
+        .record
+        .handoff_refusal(profile, trigger, guards, clock::now())
+    {
+        return refused(why.to_string());
+    }
+    let document = match read_document(&hub, body.file_path).await {
+        Ok(document) => document,
+        Err(error) => return refused(error),
+    };
+    let turn = now.turn_since.filter(|_| now.record.turn_open);
+    let warnings: Vec<String> = match hub.config.handoff.gate {
+        Gate::Off => Vec::new(),
+        Gate::Warn | Gate::Strict => handoff::findings(&document, trigger, turn)
+            .iter()
+            .map(ToString::to_string)
+            .collect(),
+    };
+    if hub.config.handoff.gate == Gate::Strict && !warnings.is_empty() && !body.force {
+        return refused(format!(
+            "not scheduled: {}. Then hand off again; if it is right as it is, confirm it with --force",
+            warnings.join("; ")
+        ));
+    }
+    let kept = keep(&hub, &handle.id, &document).await?;
+    let asked = ask(&handle, trigger, guards, &document, &kept).await;
+    let replaced = now
+        .record
+        .open_handoff()
+        .filter(|open| open.state == HandoffState::Scheduled)
+        .map(|open| open.id.to_string());
+    match asked {
+        Ok(Ok(id)) => Ok(Json(HandoffAnswer {
+            status: Some("scheduled".into()),
+            id: Some(id.to_string()),
+            copy: Some(kept.document.to_string_lossy().into_owned()),
+            replaced,
+            warnings,
+            ..HandoffAnswer::default()
+        })),
+        Ok(Err(why)) => {
+            discard(&hub, &handle.id, &kept);
+            refused(why)
+        }
+        Err(error) => {
+            discard(&hub, &handle.id, &kept);
+            Err(error)
+        }
+    }
+}
+
+fn guards(hub: &Shared) -> Guards {
+    let config = &hub.config.handoff;
+    Guards {
+        cooldown: i64::try_from(config.cooldown.as_millis()).unwrap_or(i64::MAX),
+        per_hour: config.per_hour,
+    }
+}
+
+async fn read_document(hub: &Shared, path: String) -> Result<Document, String> {
+    let most = u64::from(hub.config.handoff.max_bytes);
+    let shown: String = path.chars().take(200).collect();
+    let reading = tokio::task::spawn_blocking(move || handoff::read(&path, most));
+    match tokio::time::timeout(READ_PATIENCE, reading).await {
+        Ok(Ok(read)) => read.map_err(|error: DocumentError| error.to_string()),
+        Ok(Err(_)) => Err("the daemon is stopping: repeat it in a moment".into()),
+        Err(_) => Err(format!(
+            "{shown} could not be read within {} s: its disk does not answer; write the document elsewhere",
+            READ_PATIENCE.as_secs()
+        )),
+    }
+}
+
+/// On disk before anybody hears of it.
+async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<Kept, ApiError> {
+    let base = hub.handoffs_dir();
+    let (session, text) = (session.clone(), document.text.clone());
+    let shown = base.display().to_string();
+    let kept =
+        tokio::task::spawn_blocking(move || handoff::keep(&base, &session, clock::now(), &text));
+    match kept.await {
+        Ok(Ok(kept)) => Ok(kept),
+        Ok(Err(error)) => Err(ApiError::new(
+            axum::http::StatusCode::INSUFFICIENT_STORAGE,
+            format!("the document could not be kept safe in {shown}: {error}"),
+            "nothing was scheduled; free some disk space and repeat it",
+        )),
+        Err(_) => Err(ApiError::gone()),
+    }
+}
+
+/// The inner error: the session has refused it after all.
+async fn ask(
+    handle: &Handle,
+    trigger: Trigger,
+    guards: Guards,
+    document: &Document,
+    kept: &Kept,
+) -> Result<Result<HandoffId, String>, ApiError> {
+    let id = HandoffId::new(format!("h{}", clock::random_hex(5))).map_err(|_| ApiError::gone())?;
+    let handoff = NewHandoff {
+        id: id.clone(),
+        trigger,
+        author: match trigger {
+            Trigger::Agent
+            | Trigger::Threshold
+            | Trigger::CompactionImminent
+            | Trigger::Compacted => Author::Agent,
+            Trigger::Person => Author::Person,
+        },
+        document: document.path.to_string_lossy().into_owned(),
+        copy: kept.document.to_string_lossy().into_owned(),
+        folder: kept.folder.to_string_lossy().into_owned(),
+    };
+    sessions::act(handle, Event::HandoffAsked { handoff, guards }).await?;
+    let now = handle.now();
+    if now.record.handoff.as_ref().is_some_and(|h| h.id == id) {
+        return Ok(Ok(id));
+    }
+    let profile = kind::profile(now.record.agent);
+    let why = now
+        .record
+        .handoff_refusal(profile, trigger, guards, clock::now());
+    Ok(Err(why.map_or_else(
+        || "the session changed meanwhile: ask again".to_owned(),
+        |why| why.to_string(),
+    )))
+}
+
+fn discard(hub: &Shared, session: &SessionId, kept: &Kept) {
+    let bases = hub.all_handoffs_dirs();
+    if let Err(error) = handoff::remove(&kept.folder, &bases, session) {
+        tracing::warn!(folder = %kept.folder.display(), %error, "not removed");
+    }
+}
+
+// ── taking back
+
+pub async fn cancel(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Answer {
+    let body: CancelBody = read::body(&body)?;
+    // a process inside a session is that session, whatever it says
+    let inside = header(&headers, wire::SECRET_HEADER).is_some();
+    let requester = match body.requester_session_id.as_deref() {
+        None if inside => Some(wanted.as_str()),
+        other => other,
+    };
+    let person = requester.is_none();
+    let (handle, _) = match who(&hub, &wanted, requester, person, &headers) {
+        Ok(known) => known,
+        Err(error) => return refused(error),
+    };
+    let open = |handle: &Handle| handle.now().record.open_handoff().cloned();
+    let Some(before) = open(&handle) else {
+        return refused("no handoff is scheduled for this session");
+    };
+    sessions::act(&handle, Event::HandoffCancelled).await?;
+    match open(&handle).filter(|after| after.id == before.id) {
+        None => Ok(Json(HandoffAnswer {
+            status: Some("cancelled".into()),
+            id: Some(before.id.to_string()),
+            ..HandoffAnswer::default()
+        })),
+        Some(after) => refused(format!(
+            "handoff {} is under way ({}) and cannot be taken back any more. See: sm handoffs show {}",
+            after.id,
+            after.state.word(),
+            after.id
+        )),
+    }
+}
+
+// ── history
+
+pub async fn template() -> Json<TemplateView> {
+    Json(TemplateView {
+        text: sm_core::template::handoff_template().to_owned(),
+    })
+}
+
+#[derive(Deserialize)]
+pub struct ListQuery {
+    session: Option<String>,
+    limit: Option<usize>,
+}
+
+pub async fn list(
+    State(hub): State<Shared>,
+    Query(query): Query<ListQuery>,
+) -> Result<Json<Vec<HandoffView>>, ApiError> {
+    let session = match &query.session {
+        Some(wanted) => Some(read::session(&hub, wanted)?.id.to_string()),
+        None => None,
+    };
+    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
+    let rows = read::store(&hub, move |store| store.handoffs(session.as_deref(), limit)).await?;
+    Ok(Json(rows.iter().filter_map(view).collect()))
+}
+
+pub async fn show(
+    State(hub): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<HandoffView>, ApiError> {
+    let found = read::store(&hub, move |store| {
+        let Some(row) = store.handoff(&id)? else {
+            return Ok(None);
+        };
+        let wake = stored(&row).and_then(|handoff| handoff.wake);
+        let prompt = match wake {
+            Some(wake) => store.message(&row.session, wake.as_str())?,
+            None => None,
+        };
+        Ok(Some((row, prompt.map(|message| message.text))))
+    })
+    .await?;
+    let shown = found.and_then(|(row, prompt)| {
+        let mut view = view(&row)?;
+        view.prompt = prompt.or(view.prompt);
+        Some(view)
+    });
+    shown.map(Json).ok_or_else(|| {
+        ApiError::not_found("there is no such handoff", "list them with: sm handoffs")
+    })
+}
+
+fn stored(row: &HandoffRow) -> Option<Handoff> {
+    serde_json::from_str(&row.json)
+        .inspect_err(|error| tracing::warn!(id = row.id, %error, "a handoff cannot be read"))
+        .ok()
+}
+
+fn view(row: &HandoffRow) -> Option<HandoffView> {
+    let handoff = stored(row)?;
+    let took = handoff
+        .prompted_at
+        .zip(
+            handoff
+                .steps
+                .iter()
+                .find(|step| step.text.starts_with(TURN_OVER)),
+        )
+        .map(|(prompted, over)| prompted.since(over.at));
+    Some(HandoffView {
+        id: handoff.id.to_string(),
+        session: row.session.clone(),
+        state: handoff.state.word().to_owned(),
+        trigger: handoff.trigger.word().to_owned(),
+        author: handoff.author.word().to_owned(),
+        carrier: handoff.carrier.word().to_owned(),
+        from_generation: handoff.from.0,
+        to_generation: handoff.to.map(|to| to.0),
+        from_conversation: handoff.from_conversation.as_ref().map(ToString::to_string),
+        document: handoff.document.clone(),
+        copy: handoff.copy.clone(),
+        folder: handoff.folder.clone(),
+        given: Some(handoff.given.clone()).filter(|given| !given.is_empty()),
+        artifacts: handoff
+            .artifacts
+            .iter()
+            .map(|artifact| ArtifactView {
+                kind: kind_word(artifact.kind).to_owned(),
+                path: artifact.path.clone(),
+                bytes: artifact.bytes,
+                lines: artifact.lines,
+                problem: artifact.problem.clone(),
+            })
+            .collect(),
+        steps: handoff
+            .steps
+            .iter()
+            .map(|step| StepView {
+                at: rfc3339(step.at),
+                text: step.text.clone(),
+            })
+            .collect(),
+        tokens_before: handoff.tokens_before,
+        tokens_after: handoff.tokens_after,
+        created_at: rfc3339(handoff.created_at),
+        prompted_at: handoff.prompted_at.map(rfc3339),
+        done_at: handoff.done_at.map(rfc3339),
+        took_ms: took,
+        prompt: Some(handoff.wake_text.clone()).filter(|text| !text.is_empty()),
+    })
+}
+
+/// How the core's step begins that ends the waiting for the turn.
+const TURN_OVER: &str = "the turn is over";
+
+fn kind_word(kind: ArtifactKind) -> &'static str {
+    match kind {
+        ArtifactKind::Document => "document",
+        ArtifactKind::Snapshot => "snapshot",
+        ArtifactKind::Log => "log",
+        ArtifactKind::Transcript => "transcript",
+        ArtifactKind::InFlight => "in_flight",
+    }
+}
+
+/// Folders of a session's handoffs, as its rows name them.
+pub async fn folders(hub: &Shared, session: &SessionId) -> Result<Vec<PathBuf>, ApiError> {
+    let all = of_session(hub, session).await?;
+    Ok(all.into_iter().map(|h| PathBuf::from(h.folder)).collect())
+}
+
+/// All handoffs of a session, newest first.
+pub async fn of_session(hub: &Shared, session: &SessionId) -> Result<Vec<Handoff>, ApiError> {
+    let session = session.to_string();
+    let rows = read::store(hub, move |store| store.handoffs(Some(&session), usize::MAX)).await?;
+    Ok(rows.iter().filter_map(stored).collect())
+}

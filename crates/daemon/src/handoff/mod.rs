@@ -1,0 +1,17 @@
+//! The daemon's side of a handoff: judging and keeping its document, making what goes with it.
+//!
+//! The agent's own file is read and never written. Nothing here decides when a context is left: that
+//! is `sm_core`.
+
+mod document;
+mod gate;
+mod place;
+mod prepare;
+
+pub use document::{Document, DocumentError, read};
+pub use gate::{Finding, findings};
+pub use place::{Kept, base, is_own, keep, remove};
+pub use prepare::prepare;
+
+/// The document's copy in a handoff's folder.
+const DOCUMENT: &str = "document.md";
