@@ -17,8 +17,10 @@ use sm_daemon::api::types::{
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
 use crate::environment::Own;
 use crate::error::{CommandError, Result};
+use crate::handoff::HandoffView;
 
 pub use crate::call::Answer;
+pub use crate::handoff::{HandoffAnswer, HandoffBody};
 
 /// One request of a long wait: short enough to notice that the daemon was replaced.
 pub const WAIT_SLICE: Duration = Duration::from_secs(20);
@@ -229,6 +231,40 @@ impl Daemon {
             stopped: Stopped::GiveUp,
         })?;
         parse(&response)
+    }
+
+    // ── handoffs
+
+    pub fn handoff(&self, session: &str, body: &HandoffBody<'_>) -> Result<Answer<HandoffAnswer>> {
+        let bytes = encode(body)?;
+        // An agent is in its turn until we return: again, the same one replaces itself. A person's
+        // may have run in the meantime.
+        let repeat = match body.person {
+            None => Repeat::Safe,
+            Some(_) => Repeat::Never,
+        };
+        self.door.ask(
+            Request::post(&path(session, "/handoff")).json(&bytes),
+            repeat,
+        )
+    }
+
+    pub fn cancel_handoff(&self, session: &str) -> Result<Answer<HandoffAnswer>> {
+        self.door.ask(
+            Request::new("DELETE", &path(session, "/handoff")),
+            Repeat::Never,
+        )
+    }
+
+    /// The latest handoffs, newest first; of one session, or of all.
+    pub fn handoffs(&self, session: Option<&str>, limit: u32) -> Result<Answer<Vec<HandoffView>>> {
+        let of = session.map_or_else(String::new, |s| format!("&session={}", encoded(s)));
+        self.door.get(&format!("/handoffs?limit={limit}{of}"))
+    }
+
+    /// One of them, with its prompt.
+    pub fn one_handoff(&self, id: &str) -> Result<Answer<HandoffView>> {
+        self.door.get(&format!("/handoffs/{}", encoded(id)))
     }
 
     // ── events

@@ -80,12 +80,17 @@ pub fn note(text: &str) {
 }
 
 pub fn error(error: &CommandError) {
+    error_labelled("error: ", error);
+}
+
+/// For commands whose wording is promised.
+pub fn error_labelled(label: &str, error: &CommandError) {
     match error.kind {
         Kind::ReaderLeft => return,
         Kind::Refused | Kind::NotUsable | Kind::NotInTime | Kind::Usage => {}
     }
     let color = color_for(io::stderr().is_terminal());
-    say(color, Tone::Bad, "error: ", &error.message);
+    say(color, Tone::Bad, label, &error.message);
     for hint in &error.hints {
         say(color, Tone::Busy, "hint: ", hint);
     }

@@ -255,6 +255,11 @@ const GAP: usize = 2;
 
 /// Rows under headings, aligned; the last column is shortened from its start to fit.
 pub fn table(look: &Look, headings: &[&str], rows: &[Vec<Cell>]) -> String {
+    table_giving(look, headings, rows, 0)
+}
+
+/// The same, where the column `gives` (a name) gives way before the others do.
+pub fn table_giving(look: &Look, headings: &[&str], rows: &[Vec<Cell>], gives: usize) -> String {
     let columns = headings.len();
     let mut widths: Vec<usize> = headings.iter().map(|heading| width(heading)).collect();
     for row in rows {
@@ -264,10 +269,9 @@ pub fn table(look: &Look, headings: &[&str], rows: &[Vec<Cell>]) -> String {
     }
     if let (Some(limit), Some(last)) = (look.width, columns.checked_sub(1)) {
         let mut before: usize = widths[..last].iter().map(|width| width + GAP).sum();
-        // The first column (a name) gives way before the others do.
-        if before + LEAST_LAST > limit && widths[0] > LEAST_LAST && last > 0 {
-            let excess = (before + LEAST_LAST - limit).min(widths[0] - LEAST_LAST);
-            widths[0] -= excess;
+        if before + LEAST_LAST > limit && widths[gives] > LEAST_LAST && last > gives {
+            let excess = (before + LEAST_LAST - limit).min(widths[gives] - LEAST_LAST);
+            widths[gives] -= excess;
             before -= excess;
         }
         widths[last] = widths[last].min(limit.saturating_sub(before).max(LEAST_LAST));

@@ -7,8 +7,10 @@ mod completions;
 mod doctor;
 mod events;
 mod gc;
+mod handoff;
+mod handoffs;
 mod kill;
-mod ls;
+pub(crate) mod ls;
 mod man;
 mod new;
 mod output;
@@ -71,6 +73,8 @@ enum Command {
     Kill(kill::Kill),
     Restore(restore::Restore),
     Queue(queue::Queue),
+    Handoff(handoff::Handoff),
+    Handoffs(handoffs::Handoffs),
     Children(children::Children),
     Whoami(whoami::Whoami),
     Doctor(doctor::Doctor),
@@ -98,6 +102,8 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Kill(command)) => command.run(out),
         Some(Command::Restore(command)) => command.run(out),
         Some(Command::Queue(command)) => command.run(out),
+        Some(Command::Handoff(command)) => return command.run(out),
+        Some(Command::Handoffs(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
         Some(Command::Doctor(command)) => return command.run(out),
@@ -165,6 +171,25 @@ mod tests {
             ("sm queue ls", true),
             ("sm queue rm api 1a2b", true),
             ("sm queue", false),
+            ("sm handoff notes.md", true),
+            ("sm handoff notes.md --force --session api --json", true),
+            ("sm handoff --template", true),
+            ("sm handoff --cancel", true),
+            ("sm handoff --cancel --session api", true),
+            ("sm handoff", false),
+            ("sm handoff --force", false),
+            ("sm handoff --cancel --force", false),
+            ("sm handoff a.md b.md", false),
+            ("sm handoff --template notes.md", false),
+            ("sm handoff --cancel notes.md", false),
+            ("sm handoff --template --cancel", false),
+            ("sm handoffs", true),
+            ("sm handoffs api --json --limit 3", true),
+            ("sm handoffs show 1a2b --json", true),
+            ("sm handoffs show", false),
+            ("sm handoffs --limit many", false),
+            ("sm handoffs --limit 0", false),
+            ("sm handoffs api show 1a2b", false),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),

@@ -6,6 +6,7 @@ use sm_daemon::api::types::SessionView;
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
 use crate::error::Result;
+use crate::handoff::HandoffView;
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, gauge, one_line};
 
@@ -27,12 +28,22 @@ impl Show {
         if self.json {
             return out.json(&session.json);
         }
-        let text = render(&out.look, &session.value);
+        let text = render(
+            &out.look,
+            &session.value,
+            latest(&daemon, &session.value).as_ref(),
+        );
         out.text(&text)
     }
 }
 
-pub fn render(look: &Look, session: &SessionView) -> String {
+/// Its latest handoff. A daemon that cannot say keeps nothing else from being shown.
+pub fn latest(daemon: &Daemon, session: &SessionView) -> Option<HandoffView> {
+    let handoffs = daemon.handoffs(Some(&session.id), 1).ok()?;
+    handoffs.value.into_iter().next()
+}
+
+pub fn render(look: &Look, session: &SessionView, handoff: Option<&HandoffView>) -> String {
     let mut text = String::new();
     let mut row = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -87,8 +98,24 @@ pub fn render(look: &Look, session: &SessionView) -> String {
             .map(|path| look.path(path))
             .unwrap_or_default(),
     );
+    let (open, ended) = match handoff {
+        Some(handoff) if handoff.is_open() => (Some(handoff), None),
+        ended => (None, ended),
+    };
     row(
         "handoff",
+        &open
+            .map(|open| open.open_line(look, session))
+            .unwrap_or_default(),
+    );
+    row(
+        "last handoff",
+        &ended
+            .map(|ended| ended.ended_line(look))
+            .unwrap_or_default(),
+    );
+    row(
+        "handoff doc",
         &session
             .last_handoff_path
             .as_deref()
@@ -157,6 +184,7 @@ fn queue(session: &SessionView) -> String {
 mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
+    use crate::handoff::tests::handoff;
     use crate::text::tests::look;
 
     #[test]
@@ -167,7 +195,7 @@ mod tests {
         api.queue.queued = 2;
         api.queue.held = 1;
         api.queue.held_reason = Some("the agent is compacting its context".into());
-        insta::assert_snapshot!(render(&look(), &api), @r"
+        insta::assert_snapshot!(render(&look(), &api, None), @r"
         session       api (1a2b3c4d)
         agent         claude
         state         idle: the turn ended (3 min ago)
@@ -180,6 +208,30 @@ mod tests {
         parent        99aabbcc
         process       4242
         created       3 h ago
+        ");
+    }
+    #[test]
+    fn an_open_handoff_and_the_last_one() {
+        let mut api = session("api");
+        api.state = "working".into();
+        api.generation = 2;
+        api.last_handoff_path = Some("/home/ann/src/api/notes.md".into());
+        let open = HandoffView {
+            state: "scheduled".into(),
+            ..handoff()
+        };
+        let lines = |handoff| {
+            let text = render(&look(), &api, Some(handoff));
+            let about = |line: &&str| line.contains("hand");
+            text.lines().filter(about).collect::<Vec<_>>().join("\n")
+        };
+        insta::assert_snapshot!(lines(&open), @r"
+        handoff       scheduled: waits for the end of the turn (begun 10 min ago; sm handoffs show ho-1a2b)
+        handoff doc   ~/src/api/notes.md
+        ");
+        insta::assert_snapshot!(lines(&handoff()), @r"
+        last handoff  done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)
+        handoff doc   ~/src/api/notes.md
         ");
     }
 }

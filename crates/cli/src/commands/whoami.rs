@@ -3,7 +3,7 @@
 use clap::Args;
 
 use crate::client::Daemon;
-use crate::commands::show::render;
+use crate::commands::show::{latest, render};
 use crate::error::{CommandError, Result};
 use crate::print::Printer;
 
@@ -28,7 +28,11 @@ impl Whoami {
         if self.json {
             return out.json(&session.json);
         }
-        let text = render(&out.look, &session.value);
+        let text = render(
+            &out.look,
+            &session.value,
+            latest(&daemon, &session.value).as_ref(),
+        );
         out.text(&text)
     }
 }

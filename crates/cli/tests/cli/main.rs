@@ -5,6 +5,7 @@ mod doctor;
 mod events;
 mod exits;
 mod fake;
+mod handoff;
 mod messages;
 mod places;
 mod real;

@@ -1,0 +1,329 @@
+//! `sm handoff`.
+//!
+//! What it prints and how it exits is a contract that agents are told about: every failure begins
+//! with `Error: `. The file is only looked at here, never changed; the daemon judges what is in it.
+
+use std::io::Read;
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::Args;
+use sm_core::template::handoff_template;
+
+use crate::client::{Daemon, HandoffAnswer, HandoffBody};
+use crate::environment::Own;
+use crate::error::{CommandError, Kind, Result};
+use crate::print::{self, Printer};
+use crate::text::one_line;
+
+/// Goes on in a fresh context, from a document that says where the work stands.
+///
+/// An agent writes down its state, runs `sm handoff FILE` as the last thing of its turn, and ends
+/// the turn. Then sm archives the old context, clears it, and starts the new one with the document:
+/// same session, same name, same terminal. If the new one cannot be started, the old one goes on.
+#[derive(Debug, Args)]
+#[command(after_help = AFTER_HELP)]
+pub struct Handoff {
+    /// The document: a text file that holds all the next context needs.
+    #[arg(required_unless_present_any = ["template", "cancel"])]
+    file: Option<PathBuf>,
+    /// Schedule it also if the document is older than the turn, or is still the template.
+    #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel"])]
+    force: bool,
+    /// Print what a good document holds, as a template to fill in.
+    #[arg(long, conflicts_with_all = ["file", "cancel", "session", "json"])]
+    template: bool,
+    /// Take back what is scheduled, before it runs.
+    #[arg(long, conflicts_with = "file")]
+    cancel: bool,
+    /// For a person, from outside: hand this session off. Refused inside a session.
+    #[arg(long, value_name = "NAME")]
+    session: Option<String>,
+    /// The answer as JSON: `{status, id, replaced, warnings}`.
+    #[arg(long)]
+    json: bool,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon.
+What the agent does after it in the same turn is lost. Messages go to the next context.";
+
+/// Wording that is promised.
+const SCHEDULED: &str = "Handoff scheduled — will execute after current turn completes";
+const NOT_INSIDE: &str =
+    "CLAUDE_SESSION_MANAGER_ID not set. sm handoff can only be called from within a session.";
+const UNAVAILABLE: &str = "Session manager unavailable";
+
+/// The most that is looked at here to see whether a file is text; the daemon looks at all of it.
+const LOOKED_AT: u64 = 1024 * 1024;
+
+/// Who asks, for which session.
+enum Asker {
+    Agent(String),
+    Person(String),
+}
+
+impl Handoff {
+    pub fn run(self, out: &mut Printer) -> Result<ExitCode> {
+        match self.done(out) {
+            Ok(()) => Ok(ExitCode::SUCCESS),
+            Err(error) => {
+                print::error_labelled("Error: ", &error);
+                Ok(error.kind.exit_code())
+            }
+        }
+    }
+
+    fn done(&self, out: &mut Printer) -> Result<()> {
+        if self.template {
+            return out.text(handoff_template());
+        }
+        let asker = self.asker()?;
+        match &self.file {
+            Some(file) => {
+                let file = document(file)?;
+                self.schedule(&asker, file, out)
+            }
+            None => self.take_back(&asker, out),
+        }
+    }
+
+    fn asker(&self) -> Result<Asker> {
+        match (&self.session, Own::from_env()) {
+            (None, Some(own)) => Ok(Asker::Agent(own.id)),
+            (Some(named), None) => Ok(Asker::Person(named.clone())),
+            (Some(_), Some(_)) => Err(CommandError::refused(
+                "sm handoff is self-directed only — inside a session, --session is refused",
+            )
+            .hint("leave --session away: this session itself is handed off")),
+            (None, None) => Err(CommandError::not_usable(NOT_INSIDE).hint(
+                "from outside, say which session: sm handoff FILE --session NAME (`sm ls` lists them)",
+            )),
+        }
+    }
+
+    fn schedule(&self, asker: &Asker, file_path: String, out: &mut Printer) -> Result<()> {
+        let force = self.force;
+        let answer = match asker {
+            Asker::Agent(own) => reach(|daemon| {
+                let body = HandoffBody {
+                    requester_session_id: Some(own),
+                    person: None,
+                    file_path: &file_path,
+                    force,
+                };
+                daemon.handoff(own, &body)
+            }),
+            Asker::Person(named) => reach(|daemon| {
+                let body = HandoffBody {
+                    requester_session_id: None,
+                    person: Some(true),
+                    file_path: &file_path,
+                    force,
+                };
+                daemon.handoff(named, &body)
+            }),
+        }?;
+        if self.json {
+            return out.json(&answer.json);
+        }
+        for line in lines(&answer.value) {
+            out.line(&line)?;
+        }
+        Ok(())
+    }
+
+    fn take_back(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
+        let (Asker::Agent(session) | Asker::Person(session)) = asker;
+        let answer = reach(|daemon| daemon.cancel_handoff(session))?;
+        if self.json {
+            return out.json(&answer.json);
+        }
+        let id = answer.value.id.as_deref().map(one_line).unwrap_or_default();
+        out.line(&format!(
+            "Handoff {id} cancelled — the context stays as it is"
+        ))
+    }
+}
+
+/// Asks the daemon. That there is none has its own words here; the cause becomes a hint.
+fn reach(
+    ask: impl FnOnce(&Daemon) -> Result<crate::client::Answer<HandoffAnswer>>,
+) -> Result<crate::client::Answer<HandoffAnswer>> {
+    let answer = Daemon::open().and_then(|daemon| ask(&daemon));
+    let answer = answer.map_err(|error| match error.kind {
+        Kind::NotUsable => {
+            let mut told = CommandError::not_usable(UNAVAILABLE).hint(error.message);
+            told.hints.extend(error.hints);
+            told.hint("the document stays where it is; once sm works again, repeat the command")
+        }
+        Kind::Refused | Kind::NotInTime | Kind::Usage | Kind::ReaderLeft => error,
+    })?;
+    // A refusal comes as an answer.
+    match &answer.value.error {
+        Some(why) => {
+            let refused = CommandError::refused(why.clone());
+            Err(match answer.value.hint.clone() {
+                Some(hint) if !hint.is_empty() => refused.hint(hint),
+                Some(_) | None => refused,
+            })
+        }
+        None => Ok(answer),
+    }
+}
+
+fn lines(answer: &HandoffAnswer) -> Vec<String> {
+    let mut lines = vec![SCHEDULED.to_owned()];
+    if let Some(replaced) = &answer.replaced {
+        lines.push(format!(
+            "It replaces handoff {}, which was scheduled before and will not run",
+            one_line(replaced)
+        ));
+    }
+    for warning in &answer.warnings {
+        lines.push(format!("Warning: {}", one_line(warning)));
+    }
+    lines
+}
+
+/// The absolute path of a document that can be read as text.
+fn document(file: &Path) -> Result<String> {
+    let path = absolute(file)
+        .map_err(|error| CommandError::refused(format!("No absolute path: {error}")))?;
+    let shown = path.display();
+    let found = match std::fs::metadata(&path) {
+        Ok(found) => found,
+        Err(error)
+            if matches!(
+                error.kind(),
+                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
+            ) =>
+        {
+            return Err(
+                CommandError::refused(format!("File not found: {shown}")).hint(
+                    "write the document first; `sm handoff --template` shows what belongs in it",
+                ),
+            );
+        }
+        Err(error) => {
+            return Err(CommandError::refused(format!(
+                "Cannot read {shown}: {error}"
+            )));
+        }
+    };
+    // Asked before opening: a pipe would keep us waiting.
+    if !found.is_file() {
+        let what = if found.is_dir() {
+            "a directory"
+        } else {
+            "no regular file"
+        };
+        return Err(
+            CommandError::refused(format!("Not a file: {shown} is {what}"))
+                .hint("name the text file that the next context is to read"),
+        );
+    }
+    let mut bytes = Vec::new();
+    std::fs::File::open(&path)
+        .and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes))
+        .map_err(|error| CommandError::refused(format!("Cannot read {shown}: {error}")))?;
+    if let Some(at) = first_not_text(&bytes) {
+        return Err(
+            CommandError::refused(format!("Not UTF-8 text: {shown}, at byte {at}"))
+                .hint("write the document as plain UTF-8 text"),
+        );
+    }
+    match path.to_str() {
+        Some(path) => Ok(path.to_owned()),
+        None => Err(
+            CommandError::refused(format!("The path is not UTF-8: {shown}"))
+                .hint("rename the file, so that its path can be written into a prompt"),
+        ),
+    }
+}
+
+/// Against the working directory. `..` is resolved as the system does it, through links.
+fn absolute(file: &Path) -> std::io::Result<PathBuf> {
+    let path = std::path::absolute(file)?;
+    if !path.components().any(|part| part == Component::ParentDir) {
+        return Ok(path);
+    }
+    match (path.parent().map(Path::canonicalize), path.file_name()) {
+        (Some(Ok(parent)), Some(name)) => Ok(parent.join(name)),
+        (Some(Ok(_) | Err(_)) | None, _) => Ok(path),
+    }
+}
+
+/// Where it stops being UTF-8; a character that our look cut in two is fine.
+fn first_not_text(bytes: &[u8]) -> Option<usize> {
+    let error = std::str::from_utf8(bytes).err()?;
+    let cut = error.error_len().is_none() && bytes.len() as u64 == LOOKED_AT;
+    (!cut).then(|| error.valid_up_to())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_of_a_scheduled_handoff() {
+        let mut answer = HandoffAnswer {
+            id: Some("ho-2".into()),
+            ..HandoffAnswer::default()
+        };
+        assert_eq!(lines(&answer), [SCHEDULED]);
+        answer.replaced = Some("ho-1".into());
+        answer.warnings = vec!["the document is older\x1b[31m\nthan the turn".into()];
+        assert_eq!(
+            lines(&answer),
+            [
+                SCHEDULED,
+                "It replaces handoff ho-1, which was scheduled before and will not run",
+                "Warning: the document is older[31m than the turn",
+            ]
+        );
+    }
+
+    #[test]
+    fn text_and_what_is_not() {
+        let whole = vec![b'a'; LOOKED_AT as usize];
+        let mut cut = whole.clone();
+        cut[LOOKED_AT as usize - 1] = 0xc3;
+        for (bytes, at) in [
+            (&b""[..], None),
+            (b"plain", None),
+            ("ü → 日".as_bytes(), None),
+            (b"ab\xffcd", Some(2)),
+            (b"ab\xc3", Some(2)),
+            (&whole, None),
+            (&cut, None),
+        ] {
+            assert_eq!(first_not_text(bytes), at);
+        }
+    }
+
+    #[test]
+    fn paths_become_absolute() {
+        let cwd = std::env::current_dir().unwrap();
+        for (given, absolute_path) in [
+            ("notes.md", cwd.join("notes.md")),
+            ("./a/notes.md", cwd.join("a/notes.md")),
+            ("/x/notes.md", PathBuf::from("/x/notes.md")),
+            (
+                "../notes.md",
+                cwd.parent()
+                    .unwrap()
+                    .canonicalize()
+                    .unwrap()
+                    .join("notes.md"),
+            ),
+            // no such directory: as it is
+            (
+                "/nowhere/../notes.md",
+                PathBuf::from("/nowhere/../notes.md"),
+            ),
+        ] {
+            assert_eq!(absolute(Path::new(given)).unwrap(), absolute_path);
+        }
+    }
+}

@@ -1,0 +1,357 @@
+//! `sm handoffs`.
+
+use std::collections::HashMap;
+
+use clap::{Args, Subcommand};
+
+use crate::client::{Daemon, Which};
+use crate::error::Result;
+use crate::handoff::{ArtifactView, HandoffView, milliseconds, span, tokens};
+use crate::print::Printer;
+use crate::text::{Cell, Look, Tone, bytes, many_lines, one_line, table_giving};
+
+/// Lists handoffs, newest first, and shows single ones.
+///
+/// When and why, from which context to which, what came of it, how long it took (the wait for the
+/// end of the turn included), and how full the context was before and after.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
+pub struct Handoffs {
+    #[command(subcommand)]
+    command: Option<Command>,
+    /// Only those of this session; without one: of all sessions.
+    session: Option<String>,
+    /// At most so many.
+    #[arg(long, short = 'n', value_name = "N", default_value_t = 50)]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=10_000))]
+    limit: u32,
+    /// As JSON: an array.
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Show(Show),
+}
+
+/// Shows one handoff: its document, what was kept, every step with its time, the prompt.
+#[derive(Debug, Args)]
+struct Show {
+    /// The handoff's id; `sm handoffs` lists them.
+    id: String,
+    /// As JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Handoffs {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        if let Some(Command::Show(command)) = self.command {
+            return command.run(out);
+        }
+        let daemon = Daemon::open()?;
+        let handoffs = daemon.handoffs(self.session.as_deref(), self.limit)?;
+        if self.json {
+            return out.json(&handoffs.json);
+        }
+        if handoffs.value.is_empty() {
+            out.line("no handoffs yet")?;
+            return out.line("  sm handoff --help   what they are and how an agent makes one");
+        }
+        let names: HashMap<String, String> = daemon
+            .sessions(Which::All)?
+            .value
+            .into_iter()
+            .map(|session| (session.id, session.name))
+            .collect();
+        let text = render(&out.look, &handoffs.value, &names);
+        out.text(&text)
+    }
+}
+
+impl Show {
+    fn run(self, out: &mut Printer) -> Result<()> {
+        let daemon = Daemon::open()?;
+        let handoff = daemon.one_handoff(&self.id)?;
+        if self.json {
+            return out.json(&handoff.json);
+        }
+        let handoff = handoff.value;
+        // A session that was forgotten has only its id.
+        let name = daemon
+            .session(&handoff.session)
+            .map_or_else(|_| handoff.session.clone(), |session| session.value.name);
+        let text = render_one(&out.look, &handoff, &name);
+        out.text(&text)
+    }
+}
+
+const HEADINGS: [&str; 8] = [
+    "WHEN", "SESSION", "HANDOFF", "CONTEXT", "STATE", "WHY", "TOOK", "TOKENS",
+];
+/// The names of sessions give way in a narrow terminal.
+const GIVES_WAY: usize = 1;
+
+fn render(look: &Look, handoffs: &[HandoffView], names: &HashMap<String, String>) -> String {
+    let rows: Vec<Vec<Cell>> = handoffs
+        .iter()
+        .map(|handoff| {
+            let name = names.get(&handoff.session).unwrap_or(&handoff.session);
+            let took = match handoff.took() {
+                Some(took) => took,
+                None if handoff.is_open() => look.since(&handoff.created_at) + " …",
+                None => "-".to_owned(),
+            };
+            vec![
+                Cell::new(look.clock(&handoff.created_at)),
+                Cell::new(one_line(name)),
+                Cell::new(one_line(&handoff.id)),
+                Cell::new(handoff.generations()),
+                Cell::toned(one_line(&handoff.state), handoff.tone()),
+                Cell::new(one_line(&handoff.trigger)),
+                Cell::new(took),
+                Cell::toned(tokens_of(handoff), Tone::Dim),
+            ]
+        })
+        .collect();
+    table_giving(look, &HEADINGS, &rows, GIVES_WAY)
+}
+
+/// `83.2k→4.1k`.
+fn tokens_of(handoff: &HandoffView) -> String {
+    let known = |count: Option<u64>| count.map_or_else(|| "-".to_owned(), tokens);
+    match (handoff.tokens_before, handoff.tokens_after) {
+        (None, None) => "-".to_owned(),
+        (before, after) => format!("{}→{}", known(before), known(after)),
+    }
+}
+
+fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
+    let name = one_line(name);
+    let mut text = String::new();
+    let mut row = |label: &str, value: &str| {
+        if !value.is_empty() {
+            text.push_str(&format!(
+                "{} {value}\n",
+                look.paint(Tone::Dim, &format!("{label:<13}"))
+            ));
+        }
+    };
+    row(
+        "handoff",
+        &format!(
+            "{} of {name}: {}",
+            look.paint(Tone::Bold, &one_line(&handoff.id)),
+            look.paint(handoff.tone(), &one_line(&handoff.state))
+        ),
+    );
+    row("context", &format!("generation {}", handoff.generations()));
+    if !handoff.trigger.is_empty() {
+        row(
+            "why",
+            &format!(
+                "{} (document by {}; carried over by {})",
+                one_line(&handoff.trigger),
+                one_line(&handoff.author),
+                one_line(&handoff.carrier)
+            ),
+        );
+    }
+    if !handoff.created_at.is_empty() {
+        let took = handoff
+            .took()
+            .map_or_else(String::new, |took| format!(", took {took}"));
+        row(
+            "when",
+            &format!(
+                "{} ({}){took}",
+                look.clock(&handoff.created_at),
+                look.ago(&handoff.created_at)
+            ),
+        );
+    }
+    row("tokens", &tokens_of(handoff));
+    row("document", &look.path(&handoff.document));
+    if let Some(copy) = handoff.copy.as_deref().filter(|copy| !copy.is_empty()) {
+        row("copy", &look.path(copy));
+    }
+    for (at, artifact) in handoff.artifacts.iter().enumerate() {
+        let label = if at == 0 { "kept" } else { "" };
+        row(label, &artifact_line(look, artifact));
+    }
+    let log = handoff
+        .artifacts
+        .iter()
+        .find(|artifact| artifact.kind == "log" && artifact.problem.is_none());
+    row("search", &format!("sm archive {name} grep \"pattern\""));
+    if let Some(log) = log {
+        // A path as it is: it is copied into a shell.
+        row("", &format!("grep -a \"pattern\" {}", one_line(&log.path)));
+    }
+    if !handoff.steps.is_empty() {
+        text.push_str(&format!("\n{}\n", look.paint(Tone::Bold, "steps")));
+    }
+    for step in &handoff.steps {
+        let after = milliseconds(&handoff.created_at, &step.at).map_or_else(String::new, span);
+        text.push_str(&format!(
+            "  {}  {}  {}\n",
+            look.clock(&step.at),
+            look.paint(Tone::Dim, &format!("{:>8}", format!("+{after}"))),
+            one_line(&step.text)
+        ));
+    }
+    if let Some(prompt) = handoff.prompt.as_deref().filter(|text| !text.is_empty()) {
+        text.push_str(&format!("\n{}\n", look.paint(Tone::Bold, "prompt")));
+        for line in many_lines(prompt).lines() {
+            text.push_str(format!("  {line}").trim_end());
+            text.push('\n');
+        }
+    }
+    text
+}
+
+fn artifact_line(look: &Look, artifact: &ArtifactView) -> String {
+    let kind = format!("{:<11}", one_line(&artifact.kind));
+    if let Some(problem) = &artifact.problem {
+        return format!(
+            "{kind} {}",
+            look.paint(Tone::Warn, &format!("none: {}", one_line(problem)))
+        );
+    }
+    let sizes: Vec<String> = artifact
+        .lines
+        .map(|lines| match lines {
+            1 => "1 line".to_owned(),
+            _ => format!("{lines} lines"),
+        })
+        .into_iter()
+        .chain(artifact.bytes.map(bytes))
+        .collect();
+    let sizes = match sizes.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", sizes.join(", ")),
+    };
+    format!("{kind} {}{sizes}", look.path(&artifact.path))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::handoff::StepView;
+    use crate::handoff::tests::handoff;
+    use crate::text::tests::look;
+
+    #[test]
+    fn the_history_in_a_table() {
+        let open = HandoffView {
+            id: "ho-2".into(),
+            session: "gone".into(),
+            state: "cleared".into(),
+            trigger: "compaction_imminent".into(),
+            to_generation: None,
+            tokens_before: None,
+            tokens_after: None,
+            created_at: "2026-03-01T11:59:18Z".into(),
+            done_at: None,
+            ..handoff()
+        };
+        let back = HandoffView {
+            state: "rolled_back".into(),
+            created_at: "2026-02-28T11:50:00Z".into(),
+            done_at: Some("2026-02-28T11:52:00Z".into()),
+            tokens_after: None,
+            ..handoff()
+        };
+        let names = HashMap::from([("1a2b3c4d".to_owned(), "a-session-of-mine".to_owned())]);
+        let wide = Look {
+            width: None,
+            ..look()
+        };
+        insta::assert_snapshot!(render(&wide, &[open.clone(), handoff(), back.clone()], &names), @r"
+        WHEN                 SESSION            HANDOFF  CONTEXT  STATE        WHY                  TOOK    TOKENS
+        11:59:18             gone               ho-2     1→-      cleared      compaction_imminent  42 s …  -
+        11:50:00             a-session-of-mine  ho-1a2b  1→2      done         agent                12 s    83.2k→830
+        2026-02-28 11:50:00  a-session-of-mine  ho-1a2b  1→2      rolled_back  agent                2 min   83.2k→-
+        ");
+        insta::assert_snapshot!(render(&look(), &[open, handoff(), back], &names), @r"
+        WHEN                 SESSION       HANDOFF  CONTEXT  STATE        WHY                  TOOK    TOKENS
+        11:59:18             gone          ho-2     1→-      cleared      compaction_imminent  42 s …  -
+        11:50:00             a-session-o…  ho-1a2b  1→2      done         agent                12 s    83.2k→830
+        2026-02-28 11:50:00  a-session-o…  ho-1a2b  1→2      rolled_back  agent                2 min   83.2k→-
+        ");
+    }
+
+    #[test]
+    fn one_handoff_with_all_that_is_known() {
+        let artifact = |kind: &str, path: &str| ArtifactView {
+            kind: kind.into(),
+            path: path.into(),
+            ..ArtifactView::default()
+        };
+        let step = |at: &str, text: &str| StepView {
+            at: format!("2026-03-01T{at}Z"),
+            text: text.into(),
+        };
+        let one = HandoffView {
+            artifacts: vec![
+                ArtifactView {
+                    lines: Some(2000),
+                    bytes: Some(76_800),
+                    ..artifact("snapshot", "/home/ann/.local/share/sm/handoffs/x/dump.txt")
+                },
+                ArtifactView {
+                    bytes: Some(1 << 20),
+                    ..artifact("log", "/data/sessions/1a2b3c4d/terminal.*.log")
+                },
+                ArtifactView {
+                    problem: Some("the transcript\x1b[2J is gone".into()),
+                    ..artifact("transcript", "")
+                },
+            ],
+            steps: vec![
+                step("11:50:00", "scheduled; it runs when the turn is over"),
+                step("11:50:04.2", "document and artifacts are safe"),
+                step("11:50:12.345", "done: the successor's first turn is over"),
+            ],
+            prompt: Some("Read /home/ann/src/api/notes.md and continue.\n\nFull log: x\x07".into()),
+            ..handoff()
+        };
+        insta::assert_snapshot!(render_one(&look(), &one, "api"), @r#"
+        handoff       ho-1a2b of api: done
+        context       generation 1→2
+        why           agent (document by agent; carried over by clear)
+        when          11:50:00 (10 min ago), took 12 s
+        tokens        83.2k→830
+        document      ~/src/api/notes.md
+        copy          /data/handoffs/1a2b/document.md
+        kept          snapshot    ~/.local/share/sm/handoffs/x/dump.txt (2000 lines, 75.0 KiB)
+                      log         /data/sessions/1a2b3c4d/terminal.*.log (1.0 MiB)
+                      transcript  none: the transcript[2J is gone
+        search        sm archive api grep "pattern"
+                      grep -a "pattern" /data/sessions/1a2b3c4d/terminal.*.log
+
+        steps
+          11:50:00    +0.0 s  scheduled; it runs when the turn is over
+          11:50:04    +4.2 s  document and artifacts are safe
+          11:50:12     +12 s  done: the successor's first turn is over
+
+        prompt
+          Read /home/ann/src/api/notes.md and continue.
+
+          Full log: x
+        "#);
+        // as little as a daemon can say
+        let bare = HandoffView {
+            id: "x".into(),
+            state: "refused".into(),
+            ..HandoffView::default()
+        };
+        insta::assert_snapshot!(render_one(&look(), &bare, "gone"), @r#"
+        handoff       x of gone: refused
+        context       generation 0→-
+        tokens        -
+        search        sm archive gone grep "pattern"
+        "#);
+    }
+}

@@ -1,0 +1,326 @@
+//! Handoffs as the API tells of them, and how people are told. Pure: values come in, text goes out.
+//!
+//! What an older or newer daemon leaves out is unknown here, never an error.
+
+use jiff::Timestamp;
+use serde::{Deserialize, Serialize};
+use sm_core::Hold;
+use sm_daemon::api::types::SessionView;
+
+use crate::text::{Look, Tone, duration, one_line};
+
+/// What `POST /sessions/{s}/handoff` takes.
+#[derive(Debug, Clone, Serialize)]
+pub struct HandoffBody<'a> {
+    /// An agent: which session it is. The session's secret proves it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requester_session_id: Option<&'a str>,
+    /// A person, from outside of any session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub person: Option<bool>,
+    pub file_path: &'a str,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub force: bool,
+}
+
+/// What came of it, or of taking one back.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct HandoffAnswer {
+    pub id: Option<String>,
+    pub replaced: Option<String>,
+    pub warnings: Vec<String>,
+    /// It was refused, and why.
+    #[serde(alias = "detail")]
+    pub error: Option<String>,
+    pub hint: Option<String>,
+}
+
+/// A handoff.
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct HandoffView {
+    pub id: String,
+    /// The session's id.
+    pub session: String,
+    pub state: String,
+    pub trigger: String,
+    pub author: String,
+    pub carrier: String,
+    pub from_generation: u32,
+    pub to_generation: Option<u32>,
+    pub document: String,
+    pub copy: Option<String>,
+    pub artifacts: Vec<ArtifactView>,
+    pub steps: Vec<StepView>,
+    pub tokens_before: Option<u64>,
+    pub tokens_after: Option<u64>,
+    pub created_at: String,
+    pub done_at: Option<String>,
+    pub prompt: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct ArtifactView {
+    pub kind: String,
+    pub path: String,
+    pub bytes: Option<u64>,
+    pub lines: Option<u64>,
+    pub problem: Option<String>,
+}
+
+#[derive(Debug, Clone, Default, Deserialize)]
+#[serde(default)]
+pub struct StepView {
+    pub at: String,
+    pub text: String,
+}
+
+impl HandoffView {
+    /// More is going to happen.
+    pub fn is_open(&self) -> bool {
+        matches!(
+            self.state.as_str(),
+            "scheduled" | "prepared" | "cleared" | "prompted"
+        )
+    }
+
+    pub fn tone(&self) -> Tone {
+        match self.state.as_str() {
+            "scheduled" | "prepared" | "cleared" | "prompted" => Tone::Busy,
+            "done" => Tone::Good,
+            "rolled_back" | "abandoned" => Tone::Bad,
+            "refused" => Tone::Warn,
+            "replaced" | "cancelled" => Tone::Dim,
+            _ => Tone::Plain,
+        }
+    }
+
+    /// `1→2`.
+    pub fn generations(&self) -> String {
+        let to = self
+            .to_generation
+            .map_or_else(|| "-".to_owned(), |to| to.to_string());
+        format!("{}→{to}", self.from_generation)
+    }
+
+    /// From its scheduling to its end, the wait for the turn included.
+    pub fn took(&self) -> Option<String> {
+        milliseconds(&self.created_at, self.done_at.as_deref()?).map(span)
+    }
+
+    /// Why it has not ended yet.
+    pub fn waits_for(&self, session: &SessionView) -> String {
+        let name = one_line(&session.name);
+        if matches!(session.state.as_str(), "lost" | "exited") {
+            return format!("goes on after: sm restore {name}");
+        }
+        let waits = match (self.state.as_str(), session.state.as_str()) {
+            ("scheduled", "waiting") => {
+                return format!("waits for a person's answer (sm attach {name})");
+            }
+            ("scheduled", "compacting") => "waits until the agent has compacted its context",
+            ("scheduled", "idle" | "handing_off") => "the turn is over; saves what goes with it",
+            ("scheduled", _) => "waits for the end of the turn",
+            ("prepared", _) => "leaves the old context",
+            ("cleared", _) => "gives the successor its prompt",
+            ("prompted", _) => "the successor is in its first turn; messages follow after it",
+            _ => return String::new(),
+        };
+        // What keeps its own commands from being typed, such as a draft.
+        match &session.queue.held_reason {
+            Some(why) if session.queue.held > 0 && why != Hold::HandingOff.explain() => {
+                format!("{waits}: {}", one_line(why))
+            }
+            Some(_) | None => waits.to_owned(),
+        }
+    }
+
+    /// An open one, for a line about its session.
+    pub fn open_line(&self, look: &Look, session: &SessionView) -> String {
+        format!(
+            "{}: {} (begun {}; sm handoffs show {})",
+            look.paint(self.tone(), &one_line(&self.state)),
+            self.waits_for(session),
+            look.ago(&self.created_at),
+            one_line(&self.id)
+        )
+    }
+
+    /// One that has ended, for a line about its session.
+    pub fn ended_line(&self, look: &Look) -> String {
+        let at = self.done_at.as_deref().unwrap_or(&self.created_at);
+        format!(
+            "{} {}, generation {} (sm handoffs show {})",
+            look.paint(self.tone(), &one_line(&self.state)),
+            look.ago(at),
+            self.generations(),
+            one_line(&self.id)
+        )
+    }
+}
+
+/// Milliseconds from one time to another.
+pub fn milliseconds(from: &str, to: &str) -> Option<i64> {
+    let (from, to): (Timestamp, Timestamp) = (from.parse().ok()?, to.parse().ok()?);
+    Some(
+        to.as_millisecond()
+            .saturating_sub(from.as_millisecond())
+            .max(0),
+    )
+}
+
+/// "0.4 s", "12 s", "3 min".
+pub fn span(milliseconds: i64) -> String {
+    match milliseconds {
+        ..10_000 => format!("{}.{} s", milliseconds / 1000, milliseconds % 1000 / 100),
+        _ => duration(milliseconds / 1000),
+    }
+}
+
+/// "830", "83.2k", "1.2M".
+pub fn tokens(count: u64) -> String {
+    match count {
+        ..1000 => count.to_string(),
+        1000..999_950 => format!("{:.1}k", count as f64 / 1000.0),
+        _ => format!("{:.1}M", count as f64 / 1_000_000.0),
+    }
+}
+
+#[cfg(test)]
+pub mod tests {
+    use super::*;
+    use crate::commands::ls::tests::session;
+    use crate::text::tests::look;
+
+    /// One that is done.
+    pub fn handoff() -> HandoffView {
+        HandoffView {
+            id: "ho-1a2b".into(),
+            session: "1a2b3c4d".into(),
+            state: "done".into(),
+            trigger: "agent".into(),
+            author: "agent".into(),
+            carrier: "clear".into(),
+            from_generation: 1,
+            to_generation: Some(2),
+            document: "/home/ann/src/api/notes.md".into(),
+            copy: Some("/data/handoffs/1a2b/document.md".into()),
+            tokens_before: Some(83_200),
+            tokens_after: Some(830),
+            created_at: "2026-03-01T11:50:00Z".into(),
+            done_at: Some("2026-03-01T11:50:12.345Z".into()),
+            ..HandoffView::default()
+        }
+    }
+
+    #[test]
+    fn what_an_open_handoff_waits_for() {
+        for (state, agent, held, expected) in [
+            (
+                "scheduled",
+                "working",
+                None,
+                "waits for the end of the turn",
+            ),
+            (
+                "scheduled",
+                "waiting",
+                None,
+                "waits for a person's answer (sm attach api)",
+            ),
+            (
+                "scheduled",
+                "handing_off",
+                None,
+                "the turn is over; saves what goes with it",
+            ),
+            ("scheduled", "lost", None, "goes on after: sm restore api"),
+            ("prepared", "handing_off", None, "leaves the old context"),
+            (
+                "prepared",
+                "handing_off",
+                Some("a draft is there"),
+                "leaves the old context: a draft is there",
+            ),
+            (
+                "cleared",
+                "handing_off",
+                Some(Hold::HandingOff.explain()),
+                "gives the successor its prompt",
+            ),
+            (
+                "prompted",
+                "working",
+                None,
+                "the successor is in its first turn; messages follow after it",
+            ),
+            ("from_the_future", "working", None, ""),
+        ] {
+            let mut api = session("api");
+            api.state = agent.into();
+            api.queue.held = usize::from(held.is_some());
+            api.queue.held_reason = held.map(str::to_owned);
+            let open = HandoffView {
+                state: state.into(),
+                ..handoff()
+            };
+            assert_eq!(open.waits_for(&api), expected, "{state} {agent}");
+        }
+    }
+
+    #[test]
+    fn a_handoff_in_a_line() {
+        let open = HandoffView {
+            state: "scheduled".into(),
+            done_at: None,
+            ..handoff()
+        };
+        let mut api = session("api");
+        api.state = "working".into();
+        assert!(open.is_open() && !handoff().is_open());
+        assert_eq!(
+            open.open_line(&look(), &api),
+            "scheduled: waits for the end of the turn (begun 10 min ago; sm handoffs show ho-1a2b)"
+        );
+        assert_eq!(
+            handoff().ended_line(&look()),
+            "done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)"
+        );
+        assert_eq!(open.took(), None);
+        assert_eq!(handoff().took().as_deref(), Some("12 s"));
+    }
+
+    #[test]
+    fn spans_and_tokens() {
+        for (ms, shown) in [
+            (0, "0.0 s"),
+            (449, "0.4 s"),
+            (9_999, "9.9 s"),
+            (10_000, "10 s"),
+            (185_000, "3 min"),
+        ] {
+            assert_eq!(span(ms), shown);
+        }
+        for (count, shown) in [
+            (0, "0"),
+            (999, "999"),
+            (83_249, "83.2k"),
+            (999_949, "999.9k"),
+            (999_950, "1.0M"),
+        ] {
+            assert_eq!(tokens(count), shown);
+        }
+    }
+
+    #[test]
+    fn what_is_left_out_is_unknown() {
+        let view: HandoffView =
+            serde_json::from_str(r#"{"id":"a","state":"done","new":{"x":1},"to_generation":null}"#)
+                .unwrap();
+        assert_eq!(view.generations(), "0→-");
+        let refused: HandoffAnswer = serde_json::from_str(r#"{"detail":"no"}"#).unwrap();
+        assert_eq!(refused.error.as_deref(), Some("no"));
+    }
+}
