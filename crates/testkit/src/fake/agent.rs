@@ -147,6 +147,10 @@ impl Agent {
 
     fn clear(&mut self) {
         self.say(["❯ /clear".to_owned(), String::new()]);
+        if self.knobs.ignore_clear > 0 {
+            self.knobs.ignore_clear -= 1;
+            return;
+        }
         thread::sleep(Duration::from_millis(self.knobs.slow_clear_ms));
         let prompt_id = uuid();
         self.conversation.prompt_id = Some(prompt_id.clone());
@@ -282,10 +286,16 @@ impl Agent {
             session: &self.conversation.id,
             role: "harness",
         };
+        let late = match event {
+            "SessionStart" => self.knobs.late_start_hook_ms,
+            "UserPromptSubmit" => self.knobs.late_prompt_hook_ms,
+            _ => 0,
+        };
         let limit = (event == "SessionEnd").then_some(SESSION_END_LIMIT);
         let mut running = Vec::new();
         for hook in hooks {
             match hook.manner {
+                Manner::Waited if late > 0 => self.run_late(late, hook.command, stdin.clone()),
                 Manner::Waited => {
                     let started = hooks::start(&around, &hook.command, &stdin, Some(&self.shared));
                     running.extend(
@@ -309,6 +319,22 @@ impl Agent {
             .into_iter()
             .map(|(running, limit)| running.finish(limit, Some(&self.shared)))
             .collect()
+    }
+
+    /// Runs a hook later; whatever it says is nobody's.
+    fn run_late(&self, ms: u64, command: String, stdin: String) {
+        let (cwd, session) = (self.paths.cwd.clone(), self.conversation.id.clone());
+        thread::spawn(move || {
+            thread::sleep(Duration::from_millis(ms));
+            let around = Surroundings {
+                cwd: &cwd,
+                session: &session,
+                role: "harness",
+            };
+            if let Ok(running) = hooks::start(&around, &command, &stdin, None) {
+                running.finish(Duration::from_secs(5), None);
+            }
+        });
     }
 
     /// Asks the status line's command, without waiting for it.

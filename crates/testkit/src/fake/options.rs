@@ -8,6 +8,9 @@
 //! | `swallow_enter_after_clear=N` | the same, counted again after each `/clear` |
 //! | `slow_start_ms=N`, `slow_clear_ms=N` | how long starting (0) and `/clear` (30) take |
 //! | `no_stop_hook`, `no_prompt_hook`, `no_session_start_hook`, `no_session_end_hook` | these hooks are not run |
+//! | `late_start_hook_ms=N`, `late_prompt_hook_ms=N` | SessionStart and UserPromptSubmit are run so much later, and nobody waits for them |
+//! | `ignore_clear=N` | the first N `/clear` change nothing |
+//! | `die_on_argument` | started with a prompt as its argument in a new conversation, it ends with code 1 |
 //! | `no_mailbox` | background hooks that could wake it are not started |
 //! | `no_status_file`, `no_transcript`, `no_title` | these sources are missing |
 //! | `restore_on_escape` | Escape during a stall puts the prompt back into the composer |
@@ -96,6 +99,10 @@ pub(super) struct Knobs {
     pub no_prompt_hook: bool,
     pub no_session_start_hook: bool,
     pub no_session_end_hook: bool,
+    pub late_start_hook_ms: u64,
+    pub late_prompt_hook_ms: u64,
+    pub ignore_clear: u32,
+    pub die_on_argument: bool,
     pub no_mailbox: bool,
     pub no_status_file: bool,
     pub no_transcript: bool,
@@ -117,6 +124,10 @@ impl Default for Knobs {
             no_prompt_hook: false,
             no_session_start_hook: false,
             no_session_end_hook: false,
+            late_start_hook_ms: 0,
+            late_prompt_hook_ms: 0,
+            ignore_clear: 0,
+            die_on_argument: false,
             no_mailbox: false,
             no_status_file: false,
             no_transcript: false,
@@ -153,6 +164,10 @@ impl Knobs {
                 "no_prompt_hook" => knobs.no_prompt_hook = on,
                 "no_session_start_hook" => knobs.no_session_start_hook = on,
                 "no_session_end_hook" => knobs.no_session_end_hook = on,
+                "late_start_hook_ms" => knobs.late_start_hook_ms = number,
+                "late_prompt_hook_ms" => knobs.late_prompt_hook_ms = number,
+                "ignore_clear" => knobs.ignore_clear = small,
+                "die_on_argument" => knobs.die_on_argument = on,
                 "no_mailbox" => knobs.no_mailbox = on,
                 "no_status_file" => knobs.no_status_file = on,
                 "no_transcript" => knobs.no_transcript = on,

@@ -54,6 +54,10 @@ fn start(options: Options) -> Result<u8, String> {
         }
         Beginning::Fresh { .. } | Beginning::Resume { .. } => {}
     }
+    let fresh = matches!(options.beginning, Beginning::Fresh { .. });
+    if knobs.die_on_argument && fresh && options.prompt.is_some() {
+        return Err("this agent takes no prompt as its argument".to_owned());
+    }
     let terminal = Terminal::enter().map_err(|e| e.to_string())?;
     let (news, inbox) = mpsc::channel();
     let (decide, decisions) = mpsc::channel();
