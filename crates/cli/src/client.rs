@@ -10,17 +10,15 @@ use serde_json::Value;
 use sm_client::http::{HttpError, Lines, Request};
 use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
-    AttachView, EventView, HealthView, MessageView, NewSessionBody, OutputView, PatchBody,
-    RestoreBody, SendBody, SessionView, StatusView,
+    AttachView, EventView, HandoffAnswer, HandoffBody, HandoffView, HealthView, MessageView,
+    NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody, SessionView, StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
 use crate::environment::Own;
 use crate::error::{CommandError, Result};
-use crate::handoff::HandoffView;
 
 pub use crate::call::Answer;
-pub use crate::handoff::{HandoffAnswer, HandoffBody};
 
 /// One request of a long wait: short enough to notice that the daemon was replaced.
 pub const WAIT_SLICE: Duration = Duration::from_secs(20);
@@ -235,13 +233,13 @@ impl Daemon {
 
     // ── handoffs
 
-    pub fn handoff(&self, session: &str, body: &HandoffBody<'_>) -> Result<Answer<HandoffAnswer>> {
+    pub fn handoff(&self, session: &str, body: &HandoffBody) -> Result<Answer<HandoffAnswer>> {
         let bytes = encode(body)?;
         // An agent is in its turn until we return: again, the same one replaces itself. A person's
         // may have run in the meantime.
         let repeat = match body.person {
-            None => Repeat::Safe,
-            Some(_) => Repeat::Never,
+            false => Repeat::Safe,
+            true => Repeat::Never,
         };
         self.door.ask(
             Request::post(&path(session, "/handoff")).json(&bytes),

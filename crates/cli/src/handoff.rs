@@ -1,92 +1,37 @@
-//! Handoffs as the API tells of them, and how people are told. Pure: values come in, text goes out.
-//!
-//! What an older or newer daemon leaves out is unknown here, never an error.
+//! How people are told of handoffs. Pure: values come in, text goes out.
 
 use jiff::Timestamp;
-use serde::{Deserialize, Serialize};
 use sm_core::Hold;
-use sm_daemon::api::types::SessionView;
+use sm_daemon::api::types::{HandoffView, SessionView};
 
 use crate::text::{Look, Tone, duration, one_line};
 
-/// What `POST /sessions/{s}/handoff` takes.
-#[derive(Debug, Clone, Serialize)]
-pub struct HandoffBody<'a> {
-    /// An agent: which session it is. The session's secret proves it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub requester_session_id: Option<&'a str>,
-    /// A person, from outside of any session.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub person: Option<bool>,
-    pub file_path: &'a str,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pub force: bool,
-}
-
-/// What came of it, or of taking one back.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct HandoffAnswer {
-    pub id: Option<String>,
-    pub replaced: Option<String>,
-    pub warnings: Vec<String>,
-    /// It was refused, and why.
-    #[serde(alias = "detail")]
-    pub error: Option<String>,
-    pub hint: Option<String>,
-}
-
-/// A handoff.
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct HandoffView {
-    pub id: String,
-    /// The session's id.
-    pub session: String,
-    pub state: String,
-    pub trigger: String,
-    pub author: String,
-    pub carrier: String,
-    pub from_generation: u32,
-    pub to_generation: Option<u32>,
-    pub document: String,
-    pub copy: Option<String>,
-    pub artifacts: Vec<ArtifactView>,
-    pub steps: Vec<StepView>,
-    pub tokens_before: Option<u64>,
-    pub tokens_after: Option<u64>,
-    pub created_at: String,
-    pub done_at: Option<String>,
-    pub prompt: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct ArtifactView {
-    pub kind: String,
-    pub path: String,
-    pub bytes: Option<u64>,
-    pub lines: Option<u64>,
-    pub problem: Option<String>,
-}
-
-#[derive(Debug, Clone, Default, Deserialize)]
-#[serde(default)]
-pub struct StepView {
-    pub at: String,
-    pub text: String,
-}
-
-impl HandoffView {
+/// What people are told of a handoff.
+pub trait Told {
     /// More is going to happen.
-    pub fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool;
+    fn tone(&self) -> Tone;
+    /// `1→2`.
+    fn generations(&self) -> String;
+    /// From the end of the turn until the successor had its prompt.
+    fn took(&self) -> Option<String>;
+    /// Why it has not ended yet.
+    fn waits_for(&self, session: &SessionView) -> String;
+    /// An open one, for a line about its session.
+    fn open_line(&self, look: &Look, session: &SessionView) -> String;
+    /// One that has ended, for a line about its session.
+    fn ended_line(&self, look: &Look) -> String;
+}
+
+impl Told for HandoffView {
+    fn is_open(&self) -> bool {
         matches!(
             self.state.as_str(),
             "scheduled" | "prepared" | "cleared" | "prompted"
         )
     }
 
-    pub fn tone(&self) -> Tone {
+    fn tone(&self) -> Tone {
         match self.state.as_str() {
             "scheduled" | "prepared" | "cleared" | "prompted" => Tone::Busy,
             "done" => Tone::Good,
@@ -97,21 +42,18 @@ impl HandoffView {
         }
     }
 
-    /// `1→2`.
-    pub fn generations(&self) -> String {
+    fn generations(&self) -> String {
         let to = self
             .to_generation
             .map_or_else(|| "-".to_owned(), |to| to.to_string());
         format!("{}→{to}", self.from_generation)
     }
 
-    /// From its scheduling to its end, the wait for the turn included.
-    pub fn took(&self) -> Option<String> {
-        milliseconds(&self.created_at, self.done_at.as_deref()?).map(span)
+    fn took(&self) -> Option<String> {
+        self.took_ms.map(|ms| span(ms.max(0)))
     }
 
-    /// Why it has not ended yet.
-    pub fn waits_for(&self, session: &SessionView) -> String {
+    fn waits_for(&self, session: &SessionView) -> String {
         let name = one_line(&session.name);
         if matches!(session.state.as_str(), "lost" | "exited") {
             return format!("goes on after: sm restore {name}");
@@ -137,8 +79,7 @@ impl HandoffView {
         }
     }
 
-    /// An open one, for a line about its session.
-    pub fn open_line(&self, look: &Look, session: &SessionView) -> String {
+    fn open_line(&self, look: &Look, session: &SessionView) -> String {
         format!(
             "{}: {} (begun {}; sm handoffs show {})",
             look.paint(self.tone(), &one_line(&self.state)),
@@ -148,8 +89,7 @@ impl HandoffView {
         )
     }
 
-    /// One that has ended, for a line about its session.
-    pub fn ended_line(&self, look: &Look) -> String {
+    fn ended_line(&self, look: &Look) -> String {
         let at = self.done_at.as_deref().unwrap_or(&self.created_at);
         format!(
             "{} {}, generation {} (sm handoffs show {})",
@@ -206,12 +146,19 @@ pub mod tests {
             from_generation: 1,
             to_generation: Some(2),
             document: "/home/ann/src/api/notes.md".into(),
-            copy: Some("/data/handoffs/1a2b/document.md".into()),
+            from_conversation: None,
+            copy: "/data/handoffs/1a2b/document.md".into(),
+            folder: "/data/handoffs/1a2b".into(),
+            given: Some("/home/ann/src/api/notes.md".into()),
+            artifacts: vec![],
+            steps: vec![],
             tokens_before: Some(83_200),
             tokens_after: Some(830),
             created_at: "2026-03-01T11:50:00Z".into(),
+            prompted_at: Some("2026-03-01T11:50:05.2Z".into()),
             done_at: Some("2026-03-01T11:50:12.345Z".into()),
-            ..HandoffView::default()
+            took_ms: Some(1230),
+            prompt: None,
         }
     }
 
@@ -288,8 +235,7 @@ pub mod tests {
             handoff().ended_line(&look()),
             "done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)"
         );
-        assert_eq!(open.took(), None);
-        assert_eq!(handoff().took().as_deref(), Some("12 s"));
+        assert_eq!(handoff().took().as_deref(), Some("1.2 s"));
     }
 
     #[test]
@@ -312,15 +258,5 @@ pub mod tests {
         ] {
             assert_eq!(tokens(count), shown);
         }
-    }
-
-    #[test]
-    fn what_is_left_out_is_unknown() {
-        let view: HandoffView =
-            serde_json::from_str(r#"{"id":"a","state":"done","new":{"x":1},"to_generation":null}"#)
-                .unwrap();
-        assert_eq!(view.generations(), "0→-");
-        let refused: HandoffAnswer = serde_json::from_str(r#"{"detail":"no"}"#).unwrap();
-        assert_eq!(refused.error.as_deref(), Some("no"));
     }
 }

@@ -9,8 +9,9 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sm_core::template::handoff_template;
+use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 
-use crate::client::{Daemon, HandoffAnswer, HandoffBody};
+use crate::client::{Answer, Daemon};
 use crate::environment::Own;
 use crate::error::{CommandError, Kind, Result};
 use crate::print::{self, Printer};
@@ -103,27 +104,17 @@ impl Handoff {
     }
 
     fn schedule(&self, asker: &Asker, file_path: String, out: &mut Printer) -> Result<()> {
-        let force = self.force;
-        let answer = match asker {
-            Asker::Agent(own) => reach(|daemon| {
-                let body = HandoffBody {
-                    requester_session_id: Some(own),
-                    person: None,
-                    file_path: &file_path,
-                    force,
-                };
-                daemon.handoff(own, &body)
-            }),
-            Asker::Person(named) => reach(|daemon| {
-                let body = HandoffBody {
-                    requester_session_id: None,
-                    person: Some(true),
-                    file_path: &file_path,
-                    force,
-                };
-                daemon.handoff(named, &body)
-            }),
-        }?;
+        let (session, requester_session_id, person) = match asker {
+            Asker::Agent(own) => (own, Some(own.clone()), false),
+            Asker::Person(named) => (named, None, true),
+        };
+        let body = HandoffBody {
+            requester_session_id,
+            person,
+            file_path,
+            force: self.force,
+        };
+        let answer = reach(|daemon| daemon.handoff(session, &body))?;
         if self.json {
             return out.json(&answer.json);
         }
@@ -148,8 +139,8 @@ impl Handoff {
 
 /// Asks the daemon. That there is none has its own words here; the cause becomes a hint.
 fn reach(
-    ask: impl FnOnce(&Daemon) -> Result<crate::client::Answer<HandoffAnswer>>,
-) -> Result<crate::client::Answer<HandoffAnswer>> {
+    ask: impl FnOnce(&Daemon) -> Result<Answer<HandoffAnswer>>,
+) -> Result<Answer<HandoffAnswer>> {
     let answer = Daemon::open().and_then(|daemon| ask(&daemon));
     let answer = answer.map_err(|error| match error.kind {
         Kind::NotUsable => {
@@ -161,13 +152,7 @@ fn reach(
     })?;
     // A refusal comes as an answer.
     match &answer.value.error {
-        Some(why) => {
-            let refused = CommandError::refused(why.clone());
-            Err(match answer.value.hint.clone() {
-                Some(hint) if !hint.is_empty() => refused.hint(hint),
-                Some(_) | None => refused,
-            })
-        }
+        Some(why) => Err(CommandError::refused(why.clone())),
         None => Ok(answer),
     }
 }

@@ -3,17 +3,18 @@
 use std::collections::HashMap;
 
 use clap::{Args, Subcommand};
+use sm_daemon::api::types::{ArtifactView, HandoffView};
 
 use crate::client::{Daemon, Which};
 use crate::error::Result;
-use crate::handoff::{ArtifactView, HandoffView, milliseconds, span, tokens};
+use crate::handoff::{Told, milliseconds, span, tokens};
 use crate::print::Printer;
 use crate::text::{Cell, Look, Tone, bytes, many_lines, one_line, table_giving};
 
 /// Lists handoffs, newest first, and shows single ones.
 ///
-/// When and why, from which context to which, what came of it, how long it took (the wait for the
-/// end of the turn included), and how full the context was before and after.
+/// When and why, from which context to which, what came of it, how long it took from the end of the
+/// turn to the new context's prompt, and how full the context was before and after.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Handoffs {
@@ -147,34 +148,32 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
         ),
     );
     row("context", &format!("generation {}", handoff.generations()));
-    if !handoff.trigger.is_empty() {
-        row(
-            "why",
-            &format!(
-                "{} (document by {}; carried over by {})",
-                one_line(&handoff.trigger),
-                one_line(&handoff.author),
-                one_line(&handoff.carrier)
-            ),
-        );
-    }
-    if !handoff.created_at.is_empty() {
-        let took = handoff
-            .took()
-            .map_or_else(String::new, |took| format!(", took {took}"));
-        row(
-            "when",
-            &format!(
-                "{} ({}){took}",
-                look.clock(&handoff.created_at),
-                look.ago(&handoff.created_at)
-            ),
-        );
-    }
+    row(
+        "why",
+        &format!(
+            "{} (document by {}; carried over by {})",
+            one_line(&handoff.trigger),
+            one_line(&handoff.author),
+            one_line(&handoff.carrier)
+        ),
+    );
+    let took = handoff.took().map_or_else(String::new, |took| {
+        format!(", {took} from the end of the turn to the prompt")
+    });
+    row(
+        "when",
+        &format!(
+            "{} ({}){took}",
+            look.clock(&handoff.created_at),
+            look.ago(&handoff.created_at)
+        ),
+    );
     row("tokens", &tokens_of(handoff));
     row("document", &look.path(&handoff.document));
-    if let Some(copy) = handoff.copy.as_deref().filter(|copy| !copy.is_empty()) {
-        row("copy", &look.path(copy));
+    row("copy", &look.path(&handoff.copy));
+    let given = handoff.given.as_deref();
+    if let Some(given) = given.filter(|given| *given != handoff.document) {
+        row("given", &look.path(given)); // the author's file was gone
     }
     for (at, artifact) in handoff.artifacts.iter().enumerate() {
         let label = if at == 0 { "kept" } else { "" };
@@ -238,9 +237,9 @@ fn artifact_line(look: &Look, artifact: &ArtifactView) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::handoff::StepView;
     use crate::handoff::tests::handoff;
     use crate::text::tests::look;
+    use sm_daemon::api::types::StepView;
 
     #[test]
     fn the_history_in_a_table() {
@@ -254,12 +253,13 @@ mod tests {
             tokens_after: None,
             created_at: "2026-03-01T11:59:18Z".into(),
             done_at: None,
+            took_ms: None,
             ..handoff()
         };
         let back = HandoffView {
             state: "rolled_back".into(),
             created_at: "2026-02-28T11:50:00Z".into(),
-            done_at: Some("2026-02-28T11:52:00Z".into()),
+            took_ms: Some(120_000),
             tokens_after: None,
             ..handoff()
         };
@@ -271,13 +271,13 @@ mod tests {
         insta::assert_snapshot!(render(&wide, &[open.clone(), handoff(), back.clone()], &names), @r"
         WHEN                 SESSION            HANDOFF  CONTEXT  STATE        WHY                  TOOK    TOKENS
         11:59:18             gone               ho-2     1→-      cleared      compaction_imminent  42 s …  -
-        11:50:00             a-session-of-mine  ho-1a2b  1→2      done         agent                12 s    83.2k→830
+        11:50:00             a-session-of-mine  ho-1a2b  1→2      done         agent                1.2 s   83.2k→830
         2026-02-28 11:50:00  a-session-of-mine  ho-1a2b  1→2      rolled_back  agent                2 min   83.2k→-
         ");
         insta::assert_snapshot!(render(&look(), &[open, handoff(), back], &names), @r"
         WHEN                 SESSION       HANDOFF  CONTEXT  STATE        WHY                  TOOK    TOKENS
         11:59:18             gone          ho-2     1→-      cleared      compaction_imminent  42 s …  -
-        11:50:00             a-session-o…  ho-1a2b  1→2      done         agent                12 s    83.2k→830
+        11:50:00             a-session-o…  ho-1a2b  1→2      done         agent                1.2 s   83.2k→830
         2026-02-28 11:50:00  a-session-o…  ho-1a2b  1→2      rolled_back  agent                2 min   83.2k→-
         ");
     }
@@ -287,13 +287,16 @@ mod tests {
         let artifact = |kind: &str, path: &str| ArtifactView {
             kind: kind.into(),
             path: path.into(),
-            ..ArtifactView::default()
+            bytes: None,
+            lines: None,
+            problem: None,
         };
         let step = |at: &str, text: &str| StepView {
             at: format!("2026-03-01T{at}Z"),
             text: text.into(),
         };
         let one = HandoffView {
+            given: Some(handoff().copy),
             artifacts: vec![
                 ArtifactView {
                     lines: Some(2000),
@@ -321,10 +324,11 @@ mod tests {
         handoff       ho-1a2b of api: done
         context       generation 1→2
         why           agent (document by agent; carried over by clear)
-        when          11:50:00 (10 min ago), took 12 s
+        when          11:50:00 (10 min ago), 1.2 s from the end of the turn to the prompt
         tokens        83.2k→830
         document      ~/src/api/notes.md
         copy          /data/handoffs/1a2b/document.md
+        given         /data/handoffs/1a2b/document.md
         kept          snapshot    ~/.local/share/sm/handoffs/x/dump.txt (2000 lines, 75.0 KiB)
                       log         /data/sessions/1a2b3c4d/terminal.*.log (1.0 MiB)
                       transcript  none: the transcript[2J is gone
@@ -340,18 +344,6 @@ mod tests {
           Read /home/ann/src/api/notes.md and continue.
 
           Full log: x
-        "#);
-        // as little as a daemon can say
-        let bare = HandoffView {
-            id: "x".into(),
-            state: "refused".into(),
-            ..HandoffView::default()
-        };
-        insta::assert_snapshot!(render_one(&look(), &bare, "gone"), @r#"
-        handoff       x of gone: refused
-        context       generation 0→-
-        tokens        -
-        search        sm archive gone grep "pattern"
         "#);
     }
 }

@@ -2,12 +2,12 @@
 
 use clap::Args;
 use sm_core::Hold;
-use sm_daemon::api::types::SessionView;
+use sm_daemon::api::types::{HandoffView, SessionView};
 
 use crate::client::{Daemon, Which};
 use crate::commands::ls::sessions_table;
 use crate::error::Result;
-use crate::handoff::HandoffView;
+use crate::handoff::Told;
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, one_line};
 

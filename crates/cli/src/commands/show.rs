@@ -1,12 +1,12 @@
 //! `sm show`.
 
 use clap::Args;
-use sm_daemon::api::types::SessionView;
+use sm_daemon::api::types::{HandoffView, SessionView};
 
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
 use crate::error::Result;
-use crate::handoff::HandoffView;
+use crate::handoff::Told;
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, gauge, one_line};
 

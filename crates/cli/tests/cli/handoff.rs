@@ -50,7 +50,7 @@ fn scheduled_says_exactly_this_and_proves_who_asks() {
     let path = fake.home.path().join("notes.md");
     assert_eq!(
         seen[0].body,
-        json!({"requester_session_id": "a1b2c3d4", "file_path": path})
+        json!({"requester_session_id": "a1b2c3d4", "person": false, "file_path": path, "force": false})
     );
 }
 
@@ -201,17 +201,14 @@ fn no_daemon_to_be_had_is_2_and_says_what_to_do() {
 #[test]
 fn a_refusal_of_the_daemon_is_1_in_its_words() {
     let why = "sm handoff is self-directed only — requester must equal target session";
-    for answer in [json!({"error": why}), json!({"detail": why})] {
-        let fake = scheduling(answer);
-        let ran = inside(&fake.home, &["handoff", "notes.md"]).exits(1);
+    for args in [
+        &["handoff", "notes.md"][..],
+        &["handoff", "notes.md", "--json"],
+    ] {
+        let fake = scheduling(json!({"error": why}));
+        let ran = inside(&fake.home, args).exits(1);
         assert_eq!((ran.out.as_str(), ran.err), ("", format!("Error: {why}\n")));
     }
-    let fake = scheduling(json!({"error": "the document is empty", "hint": "write it first"}));
-    let ran = inside(&fake.home, &["handoff", "notes.md", "--json"]).exits(1);
-    assert_eq!(
-        ran.err,
-        "Error: the document is empty\nhint: write it first\n"
-    );
     let unknown = Fake::new(|_| refusal(404, "there is no session apu", "did you mean api?"));
     file(&unknown.home, "notes.md", "go on\n");
     let ran = unknown
@@ -234,7 +231,10 @@ fn a_person_outside_names_the_session() {
     assert!(seen[0].is("POST", "/sessions/api/handoff"));
     assert_eq!(seen[0].header("x-sm-session"), None);
     let path = fake.home.path().join("notes.md");
-    assert_eq!(seen[0].body, json!({"person": true, "file_path": path}));
+    assert_eq!(
+        seen[0].body,
+        json!({"requester_session_id": null, "person": true, "file_path": path, "force": false})
+    );
 }
 
 #[test]
@@ -330,7 +330,9 @@ fn handoff(id: &str, state: &str) -> Value {
     json!({
         "id": id, "session": "api-id", "state": state, "trigger": "agent", "author": "agent",
         "carrier": "clear", "from_generation": 1, "to_generation": 2,
+        "from_conversation": "c0ffee",
         "document": "/srv/x/notes.md", "copy": "/data/handoffs/api-1/document.md",
+        "folder": "/data/handoffs/api-1", "given": "/srv/x/notes.md",
         "artifacts": [
             {"kind": "snapshot", "path": "/data/handoffs/api-1/dump.txt", "bytes": 2048, "lines": 37},
             {"kind": "transcript", "path": "", "problem": "it is gone"},
@@ -341,7 +343,8 @@ fn handoff(id: &str, state: &str) -> Value {
             {"at": "2026-01-01T10:00:02.5Z", "text": "the successor has its prompt"}
         ],
         "tokens_before": 83_200, "tokens_after": 4100,
-        "created_at": "2026-01-01T10:00:00Z", "done_at": "2026-01-01T10:00:05Z",
+        "created_at": "2026-01-01T10:00:00Z", "prompted_at": "2026-01-01T10:00:02.5Z",
+        "done_at": "2026-01-01T10:00:05Z", "took_ms": 1234,
         "prompt": "Read /srv/x/notes.md and continue from where you left off.",
         "from_the_future": 1
     })
@@ -392,7 +395,7 @@ fn the_history_is_a_table_or_json() {
                 "1→2",
                 "done",
                 "agent",
-                "5.0 s",
+                "1.2 s",
                 "83.2k→4.1k"
             ],
             vec![
@@ -402,7 +405,7 @@ fn the_history_is_a_table_or_json() {
                 "1→2",
                 "rolled_back",
                 "agent",
-                "5.0 s",
+                "1.2 s",
                 "83.2k→4.1k"
             ],
         ]

@@ -7,7 +7,7 @@ use sm_client::wire;
 
 /// Has the agent run a command in its own shell; gives what it printed.
 #[track_caller]
-fn inside(world: &World, session: &str, command: &str) -> String {
+pub fn inside(world: &World, session: &str, command: &str) -> String {
     let number = world.records().len();
     let out = world.env.project().join(format!("out-{session}-{number}"));
     let prompt = format!(

@@ -9,6 +9,7 @@ mod delivery;
 mod environment;
 mod family;
 mod generic;
+mod handoff_cli;
 mod hardship;
 mod life;
 mod stream;

@@ -1,0 +1,194 @@
+//! What a person and an agent see of a handoff: the answers of `sm handoff` from the real daemon,
+//! and the history afterwards.
+
+use serde_json::{Value, json};
+use sm_client::http::Request;
+
+use crate::family::inside;
+use crate::world::{World, eventually, text};
+
+const SCHEDULED: &str = "Handoff scheduled — will execute after current turn completes\n";
+
+fn latest(world: &World, session: &str) -> Value {
+    world.sm(&["handoffs", session, "--json"]).exits(0).json()[0].clone()
+}
+
+#[track_caller]
+fn ended(world: &World, session: &str, state: &str) -> Value {
+    eventually("the handoff has ended", || {
+        latest(world, session)["done_at"].is_string()
+    });
+    let handoff = latest(world, session);
+    assert_eq!(handoff["state"], state, "{handoff}");
+    handoff
+}
+
+#[test]
+fn an_agent_hands_off_and_the_history_tells_of_it() {
+    let world = World::new();
+    world.agent("api");
+    let said = inside(
+        &world,
+        "api",
+        "echo 'SAY: I go on' > notes.md && sm handoff notes.md",
+    );
+    assert_eq!(said, format!("{SCHEDULED}exit 0\n"));
+    let done = ended(&world, "api", "done");
+    let notes = world.env.project().join("notes.md");
+    assert_eq!(done["document"], json!(notes));
+    assert_eq!(
+        (&done["from_generation"], &done["to_generation"]),
+        (&json!(1), &json!(2))
+    );
+    assert_eq!(
+        (&done["trigger"], &done["author"]),
+        (&json!("agent"), &json!("agent"))
+    );
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert_eq!(copy, "SAY: I go on\n");
+    let id = text(&done["id"]);
+    world
+        .sm(&["handoffs", "api"])
+        .exits(0)
+        .says(&id)
+        .says("1→2")
+        .says("done");
+    let shown = world
+        .sm(&["handoffs", "show", &id])
+        .exits(0)
+        .says(&format!("{id} of api: done"))
+        .says(&text(&done["copy"]))
+        .says("the successor has its prompt")
+        .says("sm archive api grep");
+    let prompt = format!(
+        "Read {} and continue from where you left off.",
+        notes.display()
+    );
+    assert!(shown.out.contains(&prompt), "{}", shown.out);
+    world.given(&prompt);
+    let one = world.sm(&["handoffs", "show", &id, "--json"]).exits(0);
+    assert_eq!(one.json()["id"], done["id"]);
+    assert_eq!(world.show("api")["last_handoff_path"], json!(notes));
+    world
+        .sm(&["show", "api"])
+        .exits(0)
+        .says("last handoff  done")
+        .says("notes.md");
+}
+
+#[test]
+fn a_person_hands_a_session_off_from_outside() {
+    let world = World::new();
+    world.agent("api");
+    let notes = world.env.project().join("notes.md");
+    std::fs::write(&notes, "go on\n").unwrap();
+    let ran = world
+        .sm(&["handoff", notes.to_str().unwrap(), "--session", "api"])
+        .exits(0);
+    assert!(ran.out.starts_with(SCHEDULED), "{}", ran.out);
+    let done = ended(&world, "api", "done");
+    assert_eq!(done["trigger"], "person");
+    assert_eq!(world.show("api")["generation"], 2);
+}
+
+#[test]
+fn a_second_one_replaces_the_first_and_can_be_taken_back() {
+    let world = World::new();
+    world.agent("api");
+    let said = inside(
+        &world,
+        "api",
+        "echo one > a.md; echo two > b.md; sm handoff a.md && sm handoff b.md && sm show && sm handoff --cancel; sm handoff --cancel",
+    );
+    assert!(
+        said.starts_with(&format!("{SCHEDULED}{SCHEDULED}It replaces handoff ")),
+        "{said}"
+    );
+    assert!(said.contains("waits for the end of the turn"), "{said}");
+    assert!(
+        said.contains(" cancelled — the context stays as it is\nError: "),
+        "{said}"
+    );
+    assert!(said.ends_with("exit 1\n"), "{said}");
+    let states: Vec<String> = world
+        .sm(&["handoffs", "api", "--json"])
+        .exits(0)
+        .json()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|handoff| text(&handoff["state"]))
+        .collect();
+    assert_eq!(states, ["cancelled", "replaced"]);
+    world.wait_for("api", "idle");
+    assert_eq!(world.show("api")["generation"], 1);
+}
+
+#[test]
+fn what_the_daemon_refuses_is_1_and_says_what_to_fix() {
+    let world = World::new();
+    world.agent("api");
+    let project = world.env.project();
+    let path = |name: &str| project.join(name).to_str().unwrap().to_owned();
+    std::fs::write(path("fine.md"), "go on\n").unwrap();
+    std::fs::write(path("empty.md"), " \n").unwrap();
+    std::fs::write(path("large.md"), "x".repeat(65_537)).unwrap();
+    world.sm(&["new", "--name", "plain", "--detach", "--", "cat"]);
+    for (file, session, why) in [
+        ("fine.md", "nobody", "nobody"),
+        ("fine.md", "plain", "not supported for"),
+        ("empty.md", "api", "empty"),
+        ("large.md", "api", "65536"),
+    ] {
+        let ran = world
+            .sm(&["handoff", &path(file), "--session", session])
+            .exits(1)
+            .complains(why);
+        assert!(ran.err.starts_with("Error: "), "{}", ran.err);
+        assert_eq!(ran.out, "");
+    }
+    world
+        .sm(&["handoff", "--cancel", "--session", "api"])
+        .exits(1)
+        .complains("Error: ");
+    world.sm(&["handoffs", "show", "nothing"]).exits(1);
+    world.sm(&["handoffs", "nobody"]).exits(1);
+    assert_eq!(
+        world.sm(&["handoffs", "--json"]).exits(0).json(),
+        json!([]),
+        "nothing was scheduled"
+    );
+    let said = inside(&world, "api", "sm handoff fine.md --session plain");
+    assert!(
+        said.contains("--session is refused") && said.contains("exit 1"),
+        "{said}"
+    );
+}
+
+#[test]
+fn a_body_that_merely_claims_an_id_is_refused() {
+    let world = World::new();
+    let api = text(&world.agent("api")["id"]);
+    let notes = world.env.project().join("notes.md");
+    std::fs::write(&notes, "go on\n").unwrap();
+    let body = json!({"requester_session_id": api, "file_path": notes}).to_string();
+    let target = format!("/sessions/{api}/handoff");
+    let (_, said) = world.ask(&Request::post(&target).json(body.as_bytes()));
+    assert!(said["error"].is_string(), "{said}");
+    assert_eq!(latest(&world, "api"), Value::Null);
+}
+
+#[test]
+fn the_template_is_one_and_the_gate_knows_it() {
+    let world = World::new();
+    world.agent("api");
+    let printed = world.sm(&["handoff", "--template"]).exits(0).out;
+    assert_eq!(world.get("/handoff/template"), json!({"text": printed}));
+    let said = inside(
+        &world,
+        "api",
+        "sm handoff --template > notes.md; sm handoff notes.md; sm handoff --cancel",
+    );
+    assert!(said.contains(&format!("{SCHEDULED}Warning: ")), "{said}");
+    assert!(said.contains("template"), "{said}");
+}
