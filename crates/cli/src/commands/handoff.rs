@@ -28,7 +28,7 @@ pub struct Handoff {
     /// The document: a text file that holds all the next context needs.
     #[arg(required_unless_present_any = ["template", "cancel"])]
     file: Option<PathBuf>,
-    /// Schedule it also if the document is older than the turn, or is still the template.
+    /// Schedule it also if the document is older than the turn, or not filled in.
     #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel"])]
     force: bool,
     /// Print what a good document holds, as a template to fill in.
