@@ -5,11 +5,12 @@
 //! dropped with it.
 
 use super::{Session, State};
-use crate::effect::Effect;
+use crate::effect::{Effect, LaunchPlan};
 use crate::handoff::{Carrier, Course, HandoffState};
-use crate::ids::{MessageId, Timestamp};
+use crate::ids::{ConversationId, MessageId, Timestamp};
 use crate::message::{MessageState, Proof, Purpose, Way};
 use crate::profile::ClearProof;
+use crate::words;
 
 /// A clear that shows no new context in this time did not happen.
 pub(super) const CLEAR_PATIENCE: i64 = 10_000;
@@ -558,6 +559,30 @@ impl Session {
             Course::Starting | Course::BackStarting => Some(START_PATIENCE),
             Course::Back => Some(BACK_PATIENCE),
         };
+        let (course, old) = (open.course, open.from_conversation.clone());
         self.handoff_at = patience.map(|ms| now.plus(ms));
+        match course {
+            Course::Starting => self.launch_again(None),
+            Course::BackStarting => self.launch_again(old),
+            Course::Forward | Course::Stopping | Course::Back | Course::BackStopping => {}
+        }
+    }
+
+    /// Nobody knows whether the launch was begun: the same one is asked for again, and is the same
+    /// one if it was.
+    fn launch_again(&mut self, resume: Option<ConversationId>) {
+        if self.rec.process.is_some() || self.rec.ending {
+            return;
+        }
+        let flight = self.rec.flight.as_ref();
+        let given = flight.filter(|flight| flight.way == Way::LaunchArgument);
+        let prompt = given
+            .and_then(|flight| self.message(flight.messages.first()?))
+            .map(|message| words::sanitize(&words::spoken(message)));
+        self.effect(Effect::Launch(LaunchPlan {
+            launch: self.rec.launch,
+            resume,
+            prompt,
+        }));
     }
 }

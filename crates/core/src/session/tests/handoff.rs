@@ -762,6 +762,40 @@ fn a_program_without_a_clear_is_refused_by_name() {
 }
 
 #[test]
+fn a_launch_that_a_crash_may_have_swallowed_is_asked_for_again() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    let outcome = bench.on(Event::Exited {
+        launch: 1,
+        code: None,
+        signal: Some(9),
+    });
+    assert!(prepares(&outcome));
+    let first = launches(&bench.on(prepared("h1")));
+    for started in [false, true] {
+        if started {
+            bench.on(Event::Started {
+                launch: 2,
+                process: Process { pid: 8, start: 80 },
+            });
+        }
+        let record = bench.session.record().clone();
+        let queue = bench.session.queue().to_vec();
+        let finals = bench.session.finals.clone();
+        bench.session = Session::restore(record, CLAUDE, "/data/s1".into(), queue, finals);
+        let outcome = bench.on(Event::Recovered {
+            terminal_alive: true,
+        });
+        let again = launches(&outcome);
+        match started {
+            true => assert_eq!(again, []),
+            false => assert_eq!(again, first, "the same launch with the same prompt"),
+        }
+    }
+    assert_eq!(bench.session.record().launch, 2);
+}
+
+#[test]
 fn a_daemon_that_was_killed_goes_on_from_every_step() {
     // scheduled, preparing, clearing, cleared, prompting: the record alone is enough to go on
     for cut in 0..5 {
