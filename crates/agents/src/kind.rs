@@ -155,3 +155,13 @@ pub fn transcript_path(
         AgentKind::Codex | AgentKind::Generic => None,
     }
 }
+
+/// Whether the agent can go on in a conversation whose record begins like this. One that cannot may
+/// still occupy its name: then the agent has to be started without one.
+pub fn can_resume(kind: AgentKind, record: &[u8]) -> bool {
+    match kind {
+        AgentKind::Claude => claude::transcript::has_messages(record),
+        AgentKind::Codex => !record.is_empty(), // made with the first prompt
+        AgentKind::Generic => false,
+    }
+}

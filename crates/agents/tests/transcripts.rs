@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 use sm_agents::Tail;
+use sm_agents::kind::can_resume;
 use sm_core::ids::ConversationId;
 use sm_core::profile::AgentKind;
 use sm_core::signal::{BreakReason, Came, Fact};
@@ -272,4 +273,31 @@ fn codex_usage_is_the_programs_own() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn a_record_without_a_message_cannot_be_resumed() {
+    let mode = r#"{"type":"mode","mode":"normal","sessionId":"a"}"#;
+    let snapshot = r#"{"type":"file-history-snapshot","messageId":"b"}"#;
+    let command = r#"{"type":"user","message":{"role":"user","content":"<command-name>/clear</command-name>"},"sessionId":"a"}"#;
+    let long = format!(
+        r#"{{"type":"user","message":{{"content":"{}"#,
+        "x".repeat(5000)
+    );
+    for (record, expected) in [
+        (String::new(), false),
+        (format!("{mode}\n"), false),
+        (format!("{mode}\n{snapshot}\n"), false),
+        (format!("{mode}\n{snapshot}\n{command}\n"), true),
+        (format!("{mode}\n{{\"type\":\"us"), false),
+        (format!("{mode}\n{long}"), true),
+    ] {
+        let seen = can_resume(AgentKind::Claude, record.as_bytes());
+        assert_eq!(seen, expected, "{record:.100}");
+    }
+    assert!(can_resume(
+        AgentKind::Codex,
+        b"{\"type\":\"session_meta\"}\n"
+    ));
+    assert!(!can_resume(AgentKind::Codex, b""));
 }

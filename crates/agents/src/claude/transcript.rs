@@ -15,6 +15,24 @@ use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
 const STOP_FEEDBACK: &str = "Stop hook feedback:\n";
 const INTERRUPTED: &str = "[Request interrupted by user";
 
+/// A line longer than this that is cut is a message.
+const LONG: usize = 1024;
+
+/// Whether something was said in a conversation whose record begins like this. After `/clear` the
+/// record has a line about the mode first and the command some 100 ms later: one that was killed in
+/// between can neither be resumed nor begun under its name.
+pub fn has_messages(record: &[u8]) -> bool {
+    let lines = record
+        .split(|b| *b == b'\n')
+        .filter(|line| !line.is_empty());
+    lines
+        .map(|line| match serde_json::from_slice::<Record>(line) {
+            Ok(record) => matches!(record.kind.as_str(), Some("user" | "assistant" | "system")),
+            Err(_) => line.len() > LONG,
+        })
+        .any(|said| said)
+}
+
 /// Reads the record of one conversation from its beginning (or from any line start).
 #[derive(Debug)]
 pub struct Tail {
