@@ -16,7 +16,6 @@ const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equ
 /// An agent in the middle of a turn, and what it knows of itself.
 pub struct Turn {
     pub id: String,
-    pub name: String,
     pub secret: String,
     gate: PathBuf,
     before: Value,
@@ -47,7 +46,6 @@ impl Turn {
         let before = world.show(name);
         Self {
             id: text(&before["id"]),
-            name: name.to_owned(),
             secret: std::fs::read_to_string(secret).unwrap(),
             gate,
             before,
@@ -132,7 +130,9 @@ fn every_refusal_is_an_answer_that_says_what_to_fix_and_nothing_is_written() {
     let world = World::with_config("[handoff]\nmax_bytes = 100\n");
     world.agent("other");
     world.agent("api");
-    world.sm(&["new", "--name", "shell", "--detach", "--", "sh"]).exits(0);
+    world
+        .sm(&["new", "--name", "shell", "--detach", "--", "sh"])
+        .exits(0);
     world.wait_for("shell", "idle");
     let turn = Turn::begin(&world, "api");
     let good = document(&world, "notes.md", "half done; go on with step 3\n");
@@ -173,7 +173,12 @@ fn every_refusal_is_an_answer_that_says_what_to_fix_and_nothing_is_written() {
         ),
         // an id that is only claimed
         (&turn.id, own(&good), None, "not a process of session"),
-        (&turn.id, own(&good), Some("wrong"), "not a process of session"),
+        (
+            &turn.id,
+            own(&good),
+            Some("wrong"),
+            "not a process of session",
+        ),
         (
             &other,
             json!({"requester_session_id": other, "file_path": good}),
@@ -208,10 +213,25 @@ fn every_refusal_is_an_answer_that_says_what_to_fix_and_nothing_is_written() {
         ),
         // the document
         (&turn.id, own(&json!("")), secret, "no file was given"),
-        (&turn.id, own(&json!("notes.md")), secret, "not an absolute path"),
-        (&turn.id, own(&json!("/tmp/a\nb")), secret, "control characters"),
+        (
+            &turn.id,
+            own(&json!("notes.md")),
+            secret,
+            "not an absolute path",
+        ),
+        (
+            &turn.id,
+            own(&json!("/tmp/a\nb")),
+            secret,
+            "control characters",
+        ),
         (&turn.id, own(&json!(missing)), secret, "File not found: "),
-        (&turn.id, own(&json!("/dev/zero")), secret, "not a regular file"),
+        (
+            &turn.id,
+            own(&json!("/dev/zero")),
+            secret,
+            "not a regular file",
+        ),
         (
             &turn.id,
             own(&json!(world.env.project())),
@@ -296,9 +316,15 @@ fn an_agent_hands_its_work_to_a_new_context() {
         (&done["trigger"], &done["author"], &done["carrier"]),
         (&json!("agent"), &json!("agent"), &json!("clear"))
     );
-    assert_eq!((&done["from_generation"], &done["to_generation"]), (&json!(1), &json!(2)));
+    assert_eq!(
+        (&done["from_generation"], &done["to_generation"]),
+        (&json!(1), &json!(2))
+    );
     assert_eq!(done["from_conversation"], turn.before["conversation_id"]);
-    assert!(done["took_ms"].as_i64().is_some_and(|ms| ms >= 0), "{done:#}");
+    assert!(
+        done["took_ms"].as_i64().is_some_and(|ms| ms >= 0),
+        "{done:#}"
+    );
 
     // the same session in another context
     let after = world.show("api");
@@ -310,7 +336,10 @@ fn an_agent_hands_its_work_to_a_new_context() {
     assert_eq!(after["last_handoff_path"], json!(notes));
 
     // the prompt: once, first in its conversation
-    let first = format!("Read {} and continue from where you left off.", notes.display());
+    let first = format!(
+        "Read {} and continue from where you left off.",
+        notes.display()
+    );
     let prompt = wake(&world, &first);
     assert_eq!(json!(prompt), done["prompt"]);
     let record = world.given(&first);
@@ -327,7 +356,10 @@ fn an_agent_hands_its_work_to_a_new_context() {
     // the artifacts
     let folder = PathBuf::from(text(&done["folder"]));
     assert_eq!(folder.parent(), Some(handoffs_dir(&world).as_path()));
-    assert_eq!(std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777, 0o700);
+    assert_eq!(
+        std::fs::metadata(&folder).unwrap().permissions().mode() & 0o777,
+        0o700
+    );
     for file in files(&folder) {
         let mode = std::fs::metadata(&file).unwrap().permissions().mode() & 0o777;
         assert_eq!(mode, 0o600, "{}", file.display());
@@ -343,7 +375,10 @@ fn an_agent_hands_its_work_to_a_new_context() {
     assert!(prompt.contains("3 messages wait"), "{prompt}");
     assert!(prompt.contains("sm archive api grep"), "{prompt}");
     let glob = text(&artifact(&done, "log")["path"]);
-    assert!(prompt.contains(&format!("grep -a \"keyword\" {glob}")), "{prompt}");
+    assert!(
+        prompt.contains(&format!("grep -a \"keyword\" {glob}")),
+        "{prompt}"
+    );
     let found = std::process::Command::new("sh")
         .args(["-c", &format!("grep -a -c HOLD: {glob}")])
         .output()
@@ -399,9 +434,15 @@ fn a_person_hands_off_an_idle_session_from_outside() {
     let (_, answer) = post(&world, "api", &body, None);
     assert_eq!(answer["status"], "scheduled", "{answer}");
     let done = reaches(&world, &text(&answer["id"]), &["done"]);
-    assert_eq!((&done["trigger"], &done["author"]), (&json!("person"), &json!("person")));
+    assert_eq!(
+        (&done["trigger"], &done["author"]),
+        (&json!("person"), &json!("person"))
+    );
     let folder = text(&done["folder"]);
-    assert!(folder.contains("/.local/share/claude-sessions/handoffs/"), "{folder}");
+    assert!(
+        folder.contains("/.local/share/claude-sessions/handoffs/"),
+        "{folder}"
+    );
     wake(&world, &format!("Read {} and", notes.display()));
     // everything of it goes with the session
     world.sm(&["kill", "api", "--purge"]).exits(0);
@@ -445,7 +486,10 @@ fn what_was_answered_survives_the_daemon() {
     world.sm(&["ls"]).exits(0);
     let found = world.get(&format!("/handoffs/{id}"));
     assert_eq!(found["state"], "scheduled", "{found:#}");
-    assert_eq!(std::fs::read_to_string(text(&found["copy"])).unwrap(), "kept");
+    assert_eq!(
+        std::fs::read_to_string(text(&found["copy"])).unwrap(),
+        "kept"
+    );
     turn.end();
     reaches(&world, &id, &["done"]);
     wake(&world, &format!("Read {} and", notes.display()));
@@ -461,10 +505,16 @@ fn killed_while_one_is_scheduled_nothing_is_relaunched_and_the_copy_is_kept() {
     let agent = process(&turn.before["pid"]);
     world.sm(&["kill", "api"]).exits(0);
     let ended = reaches(&world, &id, &["abandoned"]);
-    assert_eq!(std::fs::read_to_string(text(&ended["copy"])).unwrap(), "kept");
+    assert_eq!(
+        std::fs::read_to_string(text(&ended["copy"])).unwrap(),
+        "kept"
+    );
     assert!(!agent.is_alive());
     let shown = world.show("api");
-    assert_eq!((&shown["state"], &shown["pid"]), (&json!("exited"), &Value::Null));
+    assert_eq!(
+        (&shown["state"], &shown["pid"]),
+        (&json!("exited"), &Value::Null)
+    );
     assert_eq!(world.times("continue from where you left off"), 0);
 }
 
@@ -480,7 +530,7 @@ fn ended_by_a_person_while_one_is_scheduled_it_is_abandoned() {
     pane.types("/exit");
     pane.shows("/exit");
     pane.key("Enter");
-    pane.shows("Press up to edit queued messages");
+    eventually("it was taken", || !pane.screen().contains("/exit"));
     turn.end();
     world.wait_for("api", "exited");
     let ended = reaches(&world, &id, &["abandoned"]);
