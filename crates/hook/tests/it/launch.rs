@@ -266,6 +266,48 @@ fn a_relaunch_has_new_arguments_and_the_same_environment() {
 }
 
 #[test]
+fn the_environment_is_lent_when_it_is_asked_for_and_never_spooled() {
+    let home = Home::new();
+    let root = home.path("");
+    let asked = AtomicUsize::new(0);
+    let server = Server::start(&home, move |request| match request.path.as_str() {
+        "/launch/s-1/1" => plan(
+            &["/bin/true"],
+            &[("SM_SESSION_SECRET", SECRET), ("ODD", "a \"quoted\"\nline")],
+            &root,
+        ),
+        "/launch/s-1/1/exited" => match asked.fetch_add(1, Ordering::Relaxed) {
+            0 | 1 => ok(&json!({"action": "wait"}).to_string()),
+            2 => ok(&json!({"action": "environment"}).to_string()),
+            _ => ok(
+                &json!({"action": "relaunch", "launch": 2, "argv": ["/bin/sh", "-c", "exit 5"]})
+                    .to_string(),
+            ),
+        },
+        _ => exit(),
+    });
+    let ran = run(&mut home.command(&["launch", "s-1", "1"]), b"");
+    assert_eq!(ran.code, Some(5), "{}", ran.stderr);
+    let all = server.asked();
+    let lent: Vec<&Asked> = all
+        .iter()
+        .filter(|asked| asked.path.ends_with("/environment"))
+        .collect();
+    assert_eq!(lent.len(), 1);
+    assert_eq!(lent[0].path, "/launch/s-1/1/environment");
+    assert_eq!(lent[0].header("x-sm-secret"), Some(SECRET));
+    assert_eq!(
+        lent[0].json()["env"],
+        json!([["SM_SESSION_SECRET", SECRET], ["ODD", "a \"quoted\"\nline"]])
+    );
+    assert_eq!(home.spooled(), [] as [serde_json::Value; 0]);
+    let reports = all.iter().filter(|a| a.path.ends_with("/1/exited"));
+    let mut ids: Vec<Option<&str>> = reports.map(|a| a.header("x-sm-event-id")).collect();
+    ids.dedup();
+    assert_eq!(ids.len(), 1, "one report, however often it is repeated");
+}
+
+#[test]
 fn what_cannot_start_says_why() {
     let home = Home::new();
     for (argv, cwd, why) in [
