@@ -22,15 +22,13 @@ const LONG: usize = 1024;
 /// record has a line about the mode first and the command some 100 ms later: one that was killed in
 /// between can neither be resumed nor begun under its name.
 pub fn has_messages(record: &[u8]) -> bool {
-    let lines = record
+    let mut lines = record
         .split(|b| *b == b'\n')
         .filter(|line| !line.is_empty());
-    lines
-        .map(|line| match serde_json::from_slice::<Record>(line) {
-            Ok(record) => matches!(record.kind.as_str(), Some("user" | "assistant" | "system")),
-            Err(_) => line.len() > LONG,
-        })
-        .any(|said| said)
+    lines.any(|line| match serde_json::from_slice::<Record>(line) {
+        Ok(record) => matches!(record.kind.as_str(), Some("user" | "assistant" | "system")),
+        Err(_) => line.len() > LONG,
+    })
 }
 
 /// Reads the record of one conversation from its beginning (or from any line start).

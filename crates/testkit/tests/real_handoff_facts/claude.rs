@@ -2,7 +2,9 @@
 
 use rustix::process::Signal as Kill;
 use sm_agents::Start;
+use sm_agents::kind::can_resume;
 use sm_core::ids::ConversationId;
+use sm_core::profile::AgentKind;
 use sm_core::signal::{Activity, Composer, ContextSource, EndReason, Signal};
 use sm_testkit::model::{conversation_of, is_main, texts_of};
 use sm_testkit::real;
@@ -203,8 +205,7 @@ fn claude_is_started_again_with_a_prompt() {
     }
     // an id that was used is refused
     let used = ConversationId::new("0f3c1b62-8a94-4d0e-9f57-2c1d5e6a7b80").ok();
-    claude.start(Start::New(used), &[], Some(prompt));
-    assert_eq!(claude.wait_exit(), "1");
+    assert_eq!(claude.refused(Start::New(used)), "1");
 }
 
 #[test]
@@ -226,9 +227,10 @@ fn claude_resumes_a_cleared_context_that_was_never_prompted() {
     else {
         panic!("{started:?}");
     };
-    // written a moment after the hook: without it there is nothing to resume
+    // written some 200 ms after the hook, in two steps
     claude.wait("its record", || {
-        std::path::Path::new(&record).exists().then_some(())
+        let record = std::fs::read(&record).ok()?;
+        can_resume(AgentKind::Claude, &record).then_some(())
     });
     claude.end(Kill::KILL);
     let from = claude.heard().len();
@@ -243,11 +245,26 @@ fn claude_resumes_a_cleared_context_that_was_never_prompted() {
 
     // named, but without a record: it cannot be resumed, but begun under its name
     let unknown = ConversationId::new("1f3c1b62-8a94-4d0e-9f57-2c1d5e6a7b80").unwrap();
-    claude.start(Start::Resume(unknown.clone()), &[], Some("SAY: no"));
-    assert_eq!(claude.wait_exit(), "1");
+    assert_eq!(claude.refused(Start::Resume(unknown.clone())), "1");
     let from = claude.heard().len();
     claude.start(Start::New(Some(unknown.clone())), &[], Some("SAY: yes"));
     assert_eq!(claude.wait_prompt(from), (unknown, "SAY: yes".to_owned()));
+    claude.wait_heard("Stop", from);
+    claude.wait_idle();
+    claude.end(Kill::TERM);
+
+    // killed between the two steps: neither the one nor the other, only another name
+    let half = ConversationId::new("2f3c1b62-8a94-4d0e-9f57-2c1d5e6a7b80").unwrap();
+    let line = format!("{{\"type\":\"mode\",\"mode\":\"normal\",\"sessionId\":\"{half}\"}}\n");
+    assert!(!can_resume(AgentKind::Claude, line.as_bytes()));
+    let folder = std::path::Path::new(&record).parent().unwrap();
+    std::fs::write(folder.join(format!("{half}.jsonl")), line).unwrap();
+    for start in [Start::Resume(half.clone()), Start::New(Some(half))] {
+        assert_eq!(claude.refused(start), "1");
+    }
+    let from = claude.heard().len();
+    claude.start(Start::New(None), &[], Some("SAY: anew"));
+    assert_eq!(claude.wait_prompt(from).1, "SAY: anew");
 }
 
 #[test]

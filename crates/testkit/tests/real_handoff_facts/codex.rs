@@ -245,8 +245,7 @@ fn codex_is_started_again_with_a_prompt() {
     }
     // a thread in which nothing was said has no record to come back to
     let unsaid = ConversationId::new("01a1df15-0e2b-7741-9ad5-68ff7f2ac9ec").unwrap();
-    codex.start(Start::Resume(unsaid), &[], Some(prompt));
-    assert_eq!(codex.wait_exit(), "1");
+    assert_eq!(codex.refused(Start::Resume(unsaid)), "1");
 }
 
 #[test]

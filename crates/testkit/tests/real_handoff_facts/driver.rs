@@ -91,25 +91,50 @@ impl Agent {
 
     /// Starts the program on sm's own line, in a terminal of its own that outlives it.
     pub fn start(&mut self, start: Start, args: &[&str], prompt: Option<&str>) -> Launch {
+        let request = self.request(start, args, prompt);
+        let launch = kind::launch(self.kind, &request).unwrap();
+        self.run(&launch.argv);
+        launch
+    }
+
+    fn request(&self, start: Start, args: &[&str], prompt: Option<&str>) -> LaunchRequest {
         let mut args: Vec<String> = args.iter().map(|a| (*a).to_owned()).collect();
         if self.kind == AgentKind::Claude {
             args.extend(["--model".to_owned(), "claude-sonnet-4-5".to_owned()]);
         }
-        let request = LaunchRequest {
+        LaunchRequest {
             program: vec![self.agent.program.to_str().unwrap().to_owned()],
             start,
             prompt: prompt.map(str::to_owned),
             args,
             hook_program: self.file("hook"),
             settings_path: self.file("settings.json"),
-        };
-        let launch = kind::launch(self.kind, &request).unwrap();
+        }
+    }
+
+    fn run(&mut self, argv: &[String]) {
         self.panes += 1;
         self.pane = format!("agent{}", self.panes);
         self.tmux
-            .start(&self.pane, (120, 40), &self.cwd, &self.env, &launch.argv)
+            .start(&self.pane, (120, 40), &self.cwd, &self.env, argv)
             .unwrap();
-        launch
+    }
+
+    /// Starts it where it refuses: the code it exits with.
+    pub fn refused(&mut self, start: Start) -> String {
+        let code = PathBuf::from(self.file("code"));
+        let _ = std::fs::remove_file(&code);
+        let request = self.request(start, &[], Some("SAY: no"));
+        let launch = kind::launch(self.kind, &request).unwrap();
+        let script = "code=$1; shift; \"$@\"; echo $? > \"$code\"";
+        let mut argv = ["sh", "-c", script, "sh"].map(str::to_owned).to_vec();
+        argv.push(self.file("code"));
+        argv.extend(launch.argv);
+        self.run(&argv);
+        self.wait("its exit", || {
+            let code = std::fs::read_to_string(&code).ok()?;
+            code.strip_suffix('\n').map(str::to_owned)
+        })
     }
 
     /// A first turn; its conversation.
@@ -302,20 +327,11 @@ impl Agent {
         assert!(gone.is_some(), "it does not end");
     }
 
-    /// Whether it refused to start; what it said is on the screen.
+    /// A terminal outlives its program, so that the server does too.
     pub fn keep_dead_panes(&self) {
         self.tmux
             .call(&["set-option", "-g", "remain-on-exit", "on"])
             .unwrap();
-    }
-
-    pub fn wait_exit(&self) -> String {
-        self.wait("its exit", || {
-            let dead = self
-                .tmux
-                .show(&self.pane, "#{pane_dead} #{pane_dead_status}");
-            dead.unwrap().strip_prefix("1 ").map(str::to_owned)
-        })
     }
 
     // ── keys
