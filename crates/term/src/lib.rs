@@ -1,16 +1,27 @@
 //! Terminal bytes to readable text.
 //!
 //! * [`Readable`] turns the raw output of a program into the lines a person would have read: wrapped
-//!   lines rejoined, redraws applied, escape sequences gone. [`tail`] is the same for the end of a log.
+//!   lines rejoined, redraws applied and folded, escape sequences gone. It can be saved and goes on
+//!   in another process where it was. [`tail`] is the same for the end of a log.
 //! * [`strip`] removes escape sequences from a text without interpreting them.
 //! * [`sanitize_for_display`] makes a foreign text safe to show in a person's terminal.
 //!
 //! Pure: no IO, no clock. Whatever the bytes are, nothing here panics, and memory stays bounded.
 
 mod escape;
+mod fold;
+mod frames;
+mod grid;
+mod line;
+mod parser;
 mod readable;
-mod redraws;
-mod utf8;
+mod row;
+mod saved;
+mod screen;
+mod size;
+mod story;
 
 pub use escape::{sanitize_for_display, strip};
-pub use readable::{Readable, Size, tail};
+pub use line::Line;
+pub use readable::{Readable, tail};
+pub use size::Size;

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use sm_term::{Readable, Size, sanitize_for_display, strip, tail};
+use sm_term::{Line, Readable, Size, sanitize_for_display, strip, tail};
 
 /// Pieces of what terminals understand, so that random input reaches deep into it.
 fn piece() -> impl Strategy<Value = Vec<u8>> {
@@ -50,18 +50,43 @@ proptest! {
             lines.extend(readable.resize(Size::new(cols, rows)));
         }
         lines.extend(readable.feed(&bytes[at..]));
-        let screen = readable.screen();
+        let screen = readable.rest();
         lines.extend(readable.finish());
-        for line in lines.iter().chain(&screen) {
+        for Line { text: line, .. } in lines.iter().chain(&screen) {
             prop_assert!(!line.contains(['\x1b', '\n', '\r']), "{line:?}");
         }
         // Without a change of size the cut makes no difference.
         if resized.is_none() {
             let whole = tail(&bytes, size, usize::MAX);
             if bytes.first().is_none_or(|b| b & 0xc0 != 0x80) {
+                let lines: Vec<String> = lines.into_iter().map(|line| line.text).collect();
                 prop_assert_eq!(whole, lines.join("\n"));
             }
         }
+    }
+
+    #[test]
+    fn another_process_goes_on(bytes in output(), cuts in vec(any::<prop::sample::Index>(), 1..6)) {
+        let size = Size::new(12, 5);
+        let mut whole = Readable::new(size);
+        let mut expected = whole.feed(&bytes);
+        expected.extend(whole.finish());
+        let mut cuts: Vec<usize> = cuts.iter().map(|cut| cut.index(bytes.len() + 1)).collect();
+        cuts.push(bytes.len());
+        cuts.sort_unstable();
+        let mut lines = Vec::new();
+        let (mut from, mut state) = (0, Readable::new(size).save());
+        for to in cuts {
+            let readable = Readable::load(&state);
+            prop_assert!(readable.is_some());
+            if let Some(mut readable) = readable {
+                lines.extend(readable.feed(&bytes[from..to]));
+                state = readable.save();
+            }
+            from = to;
+        }
+        lines.extend(Readable::load(&state).map(Readable::finish).unwrap_or_default());
+        prop_assert_eq!(lines, expected);
     }
 
     #[test]

@@ -1,12 +1,18 @@
 //! What a person would have read.
 
-use sm_term::{Readable, Size, tail};
+#![expect(clippy::expect_used, reason = "tests")]
+
+use sm_term::{Line, Readable, Size, tail};
 
 fn read(size: Size, input: &str) -> Vec<String> {
     let mut readable = Readable::new(size);
-    let mut lines = readable.feed(input.as_bytes());
-    lines.extend(readable.finish());
+    let mut lines = texts(readable.feed(input.as_bytes()));
+    lines.extend(texts(readable.finish()));
     lines
+}
+
+fn texts(lines: Vec<Line>) -> Vec<String> {
+    lines.into_iter().map(|line| line.text).collect()
 }
 
 fn small() -> Size {
@@ -40,7 +46,12 @@ fn readable_text() {
         ("wide", "日本語日本語日本語", "日本語日本語日本語"),
         ("progress", "10%\r50%\r100%\r\nok", "100%|ok"),
         ("backspace", "helpp\x08 \x08\r\n", "help"),
-        ("redrawn box", "a\r\nb\x1b[1A\r\x1b[JA\r\nB", "A|B"),
+        ("redrawn box", "x\r\na\r\nb\x1b[1A\r\x1b[JA\r\nB", "x|A|B"),
+        (
+            "redrawn from the top",
+            "a\r\nb\r\nc\x1b[H\x1b[Ja\r\nb\r\nd",
+            "a|b|c|d",
+        ),
         (
             "spinner lines",
             "x\r\n| w\x1b[2K\r/ w\x1b[2K\rdone",
@@ -71,10 +82,42 @@ fn readable_text() {
         (
             "reset in alternate",
             "a\x1b[?1047h\x1b[Hin\x1bcnew",
-            "in|a|new",
+            "a|new",
         ),
         ("test picture", "\x1b#8x", "x"),
         ("cut sequence at the end", "a\x1b[3", "a"),
+        (
+            "marks",
+            "e\u{301}a\u{308} 👩\u{200d}💻",
+            "e\u{301}a\u{308} 👩\u{200d}💻",
+        ),
+        ("line drawing", "\x1b(0lqk\x1b(B", "┌─┐"),
+        ("tabs", "a\tb", "a       b"),
+        ("inserted", "ac\x1b[1D\x1b[@b", "abc"),
+        ("deleted", "abbc\x1b[2G\x1b[P", "abc"),
+        ("a line put in between", "a\r\nc\r\x1b[Lb", "a|b|c"),
+        ("repeated", "-\x1b[4b", "-----"),
+        (
+            "a region scrolls, as Codex puts lines above its box",
+            "1\r\n2\r\nbox\x1b[1;2r\x1b[2;1H\r\n3\x1b[r",
+            "1|2|3|box",
+        ),
+        (
+            "less, one line further each time",
+            "$ less\r\n\x1b[?1049h\x1b[H1\r\n2\r\n3\r\n:\r\x1b[K4\r\n:\r\x1b[K5\r\n:\x1b[?1049l$",
+            "1|2|3|4|5|:|$ less|$",
+        ),
+        (
+            "and back again",
+            "\x1b[?1049h1\r\n2\r\n3\r\n4\r\n5\x1b[H\x1bM1\x1b[4;1H\r\n5\x1b[?1049l",
+            "1|2|3|4|5",
+        ),
+        (
+            "pictures that move up",
+            "\x1b[?1049h\x1b[?2026h\x1b[H1\r\n2\r\n3\r\nbox\x1b[?2026l\x1b[?2026h\x1b[H2\r\n3\r\n4\x1b[?2026l\
+             \x1b[?2026h\x1b[H3\r\n4\r\n5\x1b[?2026l",
+            "1|2|3|4|5|box",
+        ),
     ] {
         assert_eq!(read(small(), input).join("|"), expected, "{what}");
     }
@@ -89,29 +132,117 @@ fn any_cut_gives_the_same_lines() {
     let bytes = input.as_bytes();
     for split in 0..=bytes.len() {
         let mut readable = Readable::new(small());
-        let mut lines = readable.feed(&bytes[..split]);
-        lines.extend(readable.feed(&bytes[split..]));
-        lines.extend(readable.finish());
+        let mut lines = texts(readable.feed(&bytes[..split]));
+        lines.extend(texts(readable.feed(&bytes[split..])));
+        lines.extend(texts(readable.finish()));
         assert_eq!(lines, whole, "cut at {split}");
     }
+}
+
+/// Goes on after a restart at every byte: the same text, and every byte is looked at once.
+fn saved_and_loaded(size: Size, bytes: &[u8], cuts: impl Iterator<Item = usize>) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut state = Readable::new(size).save();
+    let mut from = 0;
+    for to in cuts.chain([bytes.len()]) {
+        let mut readable = Readable::load(&state).expect("a saved state");
+        lines.extend(texts(readable.feed(&bytes[from..to])));
+        state = readable.save();
+        from = to;
+    }
+    let readable = Readable::load(&state).expect("a saved state");
+    lines.extend(texts(readable.finish()));
+    lines
+}
+
+#[test]
+fn another_process_goes_on_at_any_byte() {
+    let input = "日本 one\r\ntwo \x1b[31mre\x1b[0md e\u{301}👩\u{200d}💻\r\nabcdefghijklmnop\r\n\x1b]0;title\x07\
+                 \x1b[?1049halt 1\r\n2\r\n3\r\n4\r\n5\x1b[?25l\x1b[Hx\x1b[?25h\x1b[?1049l\x1b(0qqq\x1b(B\
+                 x\r\ny\r\nz\r\n\x1b[2J\x1b[3J\x1b[H日本 one\r\ntwo\x1b[2;3r\x1b7\x1b[?6h\n\x1b8end 😀";
+    let whole = read(small(), input);
+    let bytes = input.as_bytes();
+    for cut in 0..=bytes.len() {
+        let cuts = std::iter::once(cut);
+        assert_eq!(saved_and_loaded(small(), bytes, cuts), whole, "at {cut}");
+    }
+    assert_eq!(saved_and_loaded(small(), bytes, 1..bytes.len()), whole);
+    // What is no saved state is none.
+    let state = Readable::new(small()).save();
+    for length in 0..state.len() {
+        assert!(Readable::load(&state[..length]).is_none(), "{length}");
+    }
+    assert!(Readable::load(b"\x63garbage").is_none());
+}
+
+#[test]
+fn a_state_stays_small_however_long_the_log() {
+    let mut readable = Readable::new(Size::new(100, 40));
+    let line = format!("{}\r\n", "0123456789".repeat(9)).repeat(1000);
+    let mut largest = 0;
+    for _ in 0..100 {
+        readable.feed(line.as_bytes());
+        largest = largest.max(readable.save().len());
+    }
+    assert!(largest < 256 << 10, "{largest}");
+}
+
+#[test]
+fn lines_tell_where_they_were_written() {
+    let mut readable = Readable::new(Size::new(20, 4));
+    readable.seek(1000);
+    readable.feed(b"one\r\n\x1b[31mtwo\r\n");
+    readable.seek(5000);
+    let lines = [readable.feed(b"three\x1b[1A\r2"), readable.finish()].concat();
+    let told: Vec<(&str, u64)> = lines
+        .iter()
+        .map(|line| (line.text.as_str(), line.at))
+        .collect();
+    assert_eq!(told, [("one", 1002), ("2wo", 5010), ("three", 5004)]);
+}
+
+#[test]
+fn a_new_terminal_begins_below_the_old_one() {
+    let mut readable = Readable::new(small());
+    let mut lines = texts(readable.feed(b"old\r\n\x1b[?1049hpicture\x1b["));
+    lines.extend(texts(readable.restart(Size::new(20, 5))));
+    lines.extend(texts(readable.feed(b"31mnew")));
+    lines.extend(texts(readable.finish()));
+    assert_eq!(lines, ["old", "picture", "31mnew"]);
+}
+
+#[test]
+fn clearing_alone_costs_nothing() {
+    // Each clear once took a walk through everything that was said.
+    let mut input = numbered(9_000, "x").join("\r\n");
+    input += &"\x1b[2J\x1b[3J\x1b[H".repeat(20_000);
+    input += &"\x1b[2J\x1b[3J\x1b[Hx\r\n".repeat(5_000);
+    assert_eq!(read(Size::new(80, 24), &input).len(), 9_002);
 }
 
 #[test]
 fn invalid_bytes_are_marked_and_the_rest_survives() {
     let mut readable = Readable::new(small());
-    let mut lines = readable.feed(b"ok \xff\xfe\r\nnext \xe2\x82");
-    lines.extend(readable.finish());
+    let mut lines = texts(readable.feed(b"ok \xff\xfe\r\nnext \xe2\x82"));
+    lines.extend(texts(readable.finish()));
     assert_eq!(lines, ["ok \u{fffd}\u{fffd}", "next \u{fffd}"]);
 }
 
 #[test]
 fn finished_lines_come_as_soon_as_nothing_can_change_them() {
+    // A screen that is made taller gets lines back, so some above it are kept as well.
+    const BACK: usize = 300;
     let mut readable = Readable::new(Size::new(10, 2));
-    assert_eq!(readable.feed(b"one\r\ntwo"), [""; 0]);
-    assert_eq!(readable.screen(), ["one", "two"]);
-    assert_eq!(readable.feed(b"\r\nthree"), ["one"]);
-    assert_eq!(readable.feed(b"\r\nfour\r\nfive"), ["two", "three"]);
-    assert_eq!(readable.finish(), ["four", "five"]);
+    assert_eq!(texts(readable.feed(b"one\r\ntwo")), [""; 0]);
+    assert_eq!(texts(readable.rest()), ["one", "two"]);
+    assert_eq!(
+        texts(readable.feed("\r\n".repeat(BACK).as_bytes())),
+        [""; 0]
+    );
+    assert_eq!(texts(readable.feed(b"\r\nx")), ["one"]);
+    assert_eq!(texts(readable.feed(b"\r\ny\r\nz")), ["two", ""]);
+    assert_eq!(readable.rest().len(), BACK + 2);
+    assert_eq!(texts(readable.finish())[BACK - 1..], ["x", "y", "z"]);
 }
 
 /// Prints as a program that clears everything and begins again does.
@@ -130,13 +261,13 @@ fn drawing_everything_again_says_nothing_twice() {
     // Each time a little more, the status line at the end changing.
     for first in [2, 3, 5, 40] {
         let mut readable = Readable::new(Size::new(20, 6));
-        let mut lines = readable.feed(numbered(first, "working 0").join("\r\n").as_bytes());
+        let mut lines = texts(readable.feed(numbered(first, "working 0").join("\r\n").as_bytes()));
         for n in 1..30 {
             let status = format!("working {n}");
             let all = numbered(first + n, &status);
-            lines.extend(readable.feed(redraw(&all).as_bytes()));
+            lines.extend(texts(readable.feed(redraw(&all).as_bytes())));
         }
-        lines.extend(readable.finish());
+        lines.extend(texts(readable.finish()));
         lines.retain(|line| !line.starts_with("working"));
         let mut expected = numbered(first + 29, "");
         expected.pop();
@@ -170,9 +301,9 @@ fn a_line_without_end_is_cut_not_kept() {
     let mut readable = Readable::new(Size::new(100, 10));
     let mut lines = Vec::new();
     for _ in 0..100 {
-        lines.extend(readable.feed(&[b'x'; 10_000]));
+        lines.extend(texts(readable.feed(&[b'x'; 10_000])));
     }
-    lines.extend(readable.finish());
+    lines.extend(texts(readable.finish()));
     assert_eq!(lines.iter().map(String::len).sum::<usize>(), 1_000_000);
     assert!(lines.len() >= 15, "{}", lines.len());
     assert!(lines.iter().all(|line| line.len() <= 66 << 10));
@@ -187,11 +318,11 @@ fn a_few_bytes_do_not_become_a_megabyte() {
 #[test]
 fn resizing_keeps_lines_whole() {
     let mut readable = Readable::new(small());
-    let mut lines = readable.feed(b"abcdefghijklmnop\r\n");
-    lines.extend(readable.resize(Size::new(4, 2)));
-    lines.extend(readable.feed(b"next line\r\n"));
-    lines.extend(readable.resize(Size::new(40, 10)));
-    lines.extend(readable.finish());
+    let mut lines = texts(readable.feed(b"abcdefghijklmnop\r\n"));
+    lines.extend(texts(readable.resize(Size::new(4, 2))));
+    lines.extend(texts(readable.feed(b"next line\r\n")));
+    lines.extend(texts(readable.resize(Size::new(40, 10))));
+    lines.extend(texts(readable.finish()));
     assert_eq!(lines, ["abcdefghijklmnop", "next line"]);
 }
 

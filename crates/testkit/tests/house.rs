@@ -33,7 +33,7 @@ const STD_ONLY: [&str; 2] = ["client", "hook"];
 const PURE: [(&str, &[&str]); 3] = [
     ("core", &["serde", "thiserror"]),
     ("agents", &["serde", "serde_json", "thiserror", "sha2"]),
-    ("term", &["avt"]),
+    ("term", &["unicode-width"]),
 ];
 
 /// Words of the outside world.

@@ -148,14 +148,28 @@ fn terminal_bytes() {
         let small = |n: usize| u16::try_from(n).unwrap_or(1);
         let size = Size::new(small(cols), small(rows));
         let mut readable = Readable::new(size);
-        let mut lines = Vec::new();
+        let mut said = Vec::new();
         let resized = Size::new(small(input.rng.below(200)), small(input.rng.below(60)));
         for piece in input.pieces() {
-            lines.extend(readable.feed(piece));
+            said.extend(readable.feed(piece));
         }
-        lines.extend(readable.resize(resized));
-        lines.extend(readable.screen());
-        lines.extend(readable.finish());
+        said.extend(readable.resize(resized));
+        said.extend(readable.rest());
+        // what is no saved state is refused; what is one goes on as it was
+        let _ = Readable::load(input.bytes);
+        let mut state = readable.save();
+        let again = Readable::load(&state).map(Readable::finish);
+        assert_eq!(again, Some(readable.finish()), "a saved state goes on");
+        let spoiled = input.rng.below(state.len());
+        if let Some(byte) = state.get_mut(spoiled) {
+            *byte = byte.wrapping_add(small(input.rng.below(255)) as u8);
+        }
+        if let Some(mut readable) = Readable::load(&state) {
+            said.extend(readable.feed(input.bytes));
+            said.extend(readable.resize(resized));
+            said.extend(readable.finish());
+        }
+        let mut lines: Vec<String> = said.into_iter().map(|line| line.text).collect();
         lines.push(sm_term::tail(input.bytes, size, 50));
         let text = input.text();
         lines.push(sm_term::sanitize_for_display(&text));
