@@ -55,6 +55,8 @@ pub enum Wake {
 pub struct Published {
     pub record: Record,
     pub queue: QueueView,
+    /// How often a message has come or changed: who waits for one need not ask before.
+    pub messages: u64,
     pub changed_at: Timestamp,
     /// When the present turn began, if this daemon saw it begin.
     pub turn_since: Option<Timestamp>,
@@ -77,6 +79,7 @@ pub struct Actor {
     publish: watch::Sender<Arc<Published>>,
     changed_at: Timestamp,
     turn_since: Option<Timestamp>,
+    messages: u64,
     /// Not yet written, and nobody waits for it.
     lazy: Commit,
     lazy_since: Option<Instant>,
@@ -97,7 +100,7 @@ impl Actor {
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
         let extra = Arc::new(extra);
-        let published = publication(&session, &extra, &sources, changed_at, None);
+        let published = publication(&session, 0, &extra, &sources, changed_at, None);
         let (publish, watcher) = watch::channel(Arc::new(published));
         let handle = Handle::new(session.record().id.clone(), tx, watcher);
         let actor = Self {
@@ -110,6 +113,7 @@ impl Actor {
             publish,
             changed_at,
             turn_since: None,
+            messages: 0,
             lazy: Commit::default(),
             lazy_since: None,
             stuck: Vec::new(),
@@ -234,7 +238,13 @@ impl Actor {
             handoffs,
             effects,
         } = outcome;
-        let (at_once, after): (Vec<_>, Vec<_>) = effects.into_iter().partition(needs_no_journal);
+        self.messages += messages.len() as u64;
+        // a look changes nothing, so it goes on beside the journal; not for a message that may still
+        // be refused, nor beside something that is done only after the journal
+        let look = before.is_none() && effects.iter().all(|e| only_looks(e) || needs_no_journal(e));
+        let (at_once, after): (Vec<_>, Vec<_>) = effects
+            .into_iter()
+            .partition(|e| needs_no_journal(e) || (look && matches!(e, Effect::Probe { .. })));
         for effect in at_once {
             self.perform(effect);
         }
@@ -446,6 +456,7 @@ impl Actor {
     fn publish_now(&mut self) {
         let published = publication(
             &self.session,
+            self.messages,
             &self.extra,
             &self.sources,
             self.changed_at,
@@ -498,12 +509,18 @@ fn can_be_refused(event: &Event) -> bool {
     )
 }
 
+/// Nothing outside is different after it.
+fn only_looks(effect: &Effect) -> bool {
+    matches!(effect, Effect::Probe { .. } | Effect::Record(_))
+}
+
 fn meta(message: &Message) -> String {
     serde_json::to_string(&message.meta).unwrap_or_default()
 }
 
 fn publication(
     session: &Session,
+    messages: u64,
     extra: &Arc<Extra>,
     sources: &Arc<Sources>,
     changed_at: Timestamp,
@@ -512,6 +529,7 @@ fn publication(
     Published {
         record: session.record().clone(),
         queue: view::queue(session),
+        messages,
         changed_at,
         turn_since,
         extra: Arc::clone(extra),

@@ -53,8 +53,11 @@ impl Sources {
     /// Reads what is new.
     pub async fn read(&self, handle: &Handle) -> Reach {
         let mut guard = self.transcript.lock().await;
-        let Some(transcript) = guard.take() else {
-            return Reach::Failed;
+        let Some(transcript) = guard.take_if(|t| !t.is_at_end()) else {
+            return match guard.as_ref() {
+                Some(_) => Reach::End,
+                None => Reach::Failed,
+            };
         };
         // files are read on a thread for it: a slow disk must not stop other sessions
         let read = tokio::task::spawn_blocking(move || {
@@ -114,6 +117,12 @@ impl Sources {
 }
 
 impl Transcript {
+    /// Nothing was written since it was read to its end.
+    fn is_at_end(&self) -> bool {
+        let size = std::fs::metadata(&self.path).map(|file| file.len());
+        self.opened && size.is_ok_and(|size| size == self.offset)
+    }
+
     fn read_on(&mut self) -> std::io::Result<Vec<sm_core::signal::Fact>> {
         let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
@@ -163,7 +172,7 @@ pub fn read_status(agent: AgentKind, home: &Path, pid: u32) -> Option<StatusRead
 
 fn read_small(path: &Path) -> Option<Vec<u8>> {
     const LIMIT: u64 = 64 << 10;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(2 << 10); // mostly one read, and one that finds the end
     File::open(path)
         .ok()?
         .take(LIMIT)

@@ -6,7 +6,7 @@ use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use sm_core::SessionId;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use tokio::sync::mpsc;
 
 /// Which of its files has changed.
@@ -19,12 +19,16 @@ pub enum Changed {
 
 pub struct Watcher {
     inner: Mutex<Inner>,
+    /// A lock of its own, never held while the watcher is told something: the watcher asks here
+    /// whether anybody wants to know of a file, from the thread that would have to listen.
+    files: Arc<Mutex<Files>>,
 }
+
+type Files = HashMap<PathBuf, Vec<Changed>>;
 
 #[derive(Default)]
 struct Inner {
     watcher: Option<RecommendedWatcher>,
-    files: HashMap<PathBuf, Vec<Changed>>,
     folders: HashMap<PathBuf, usize>,
 }
 
@@ -32,13 +36,17 @@ impl Watcher {
     /// Without a working watcher everything still works, more slowly.
     pub fn new() -> (Self, mpsc::UnboundedReceiver<PathBuf>) {
         let (tx, rx) = mpsc::unbounded_channel();
+        let files = Arc::new(Mutex::new(Files::default()));
+        let known = Arc::clone(&files);
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             let Ok(event) = event else { return };
             if matches!(event.kind, EventKind::Access(_)) {
                 return;
             }
             for path in event.paths {
-                let _ = tx.send(path);
+                if lock(&known).contains_key(&path) {
+                    let _ = tx.send(path);
+                }
             }
         });
         let inner = Inner {
@@ -48,6 +56,7 @@ impl Watcher {
         (
             Self {
                 inner: Mutex::new(inner),
+                files,
             },
             rx,
         )
@@ -60,11 +69,14 @@ impl Watcher {
             return false;
         };
         let mut inner = lock(&self.inner);
-        let known = inner.files.entry(file.to_path_buf()).or_default();
-        if known.contains(&changed) {
-            return false;
+        {
+            let mut files = lock(&self.files);
+            let known = files.entry(file.to_path_buf()).or_default();
+            if known.contains(&changed) {
+                return false;
+            }
+            known.push(changed);
         }
-        known.push(changed);
         let count = inner.folders.entry(folder.to_path_buf()).or_insert(0);
         *count += 1;
         if *count == 1 {
@@ -75,7 +87,7 @@ impl Watcher {
             if !started {
                 // not there yet: asked again at the next hook
                 inner.folders.remove(folder);
-                inner.files.remove(file);
+                lock(&self.files).remove(file);
                 return false;
             }
         }
@@ -84,19 +96,15 @@ impl Watcher {
 
     pub fn unwatch(&self, changed: &Changed) {
         let mut inner = lock(&self.inner);
-        let files: Vec<PathBuf> = inner
-            .files
-            .iter()
-            .filter(|(_, whom)| whom.contains(changed))
-            .map(|(file, _)| file.clone())
-            .collect();
-        for file in files {
-            if let Some(whom) = inner.files.get_mut(&file) {
+        let mut gone = Vec::new();
+        lock(&self.files).retain(|file, whom| {
+            if whom.contains(changed) {
+                gone.push(file.clone());
                 whom.retain(|one| one != changed);
-                if whom.is_empty() {
-                    inner.files.remove(&file);
-                }
             }
+            !whom.is_empty()
+        });
+        for file in gone {
             let Some(folder) = file.parent() else {
                 continue;
             };
@@ -117,17 +125,26 @@ impl Watcher {
     }
 
     pub fn whose(&self, file: &Path) -> Vec<Changed> {
-        lock(&self.inner)
-            .files
-            .get(file)
-            .cloned()
-            .unwrap_or_default()
+        lock(&self.files).get(file).cloned().unwrap_or_default()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn only_files_that_somebody_asked_for_are_told() {
+        let temp = tempfile::tempdir().unwrap();
+        let folder = temp.path().canonicalize().unwrap();
+        let file = folder.join("b.jsonl");
+        let (watcher, mut events) = Watcher::new();
+        assert!(watcher.watch(&file, Changed::Spool));
+        std::fs::write(folder.join("a.new"), "x").unwrap();
+        std::fs::write(&file, "x").unwrap();
+        let told = tokio::time::timeout(std::time::Duration::from_secs(20), events.recv()).await;
+        assert_eq!(told.unwrap(), Some(file));
+    }
 
     #[test]
     fn a_folder_that_comes_later_is_watched_when_it_is_there() {

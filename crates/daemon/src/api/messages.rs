@@ -208,7 +208,7 @@ pub async fn show(
     let deadline = tokio::time::Instant::now()
         + Duration::from_millis(query.wait_ms.unwrap_or(0).min(3_600_000));
     loop {
-        seen.borrow_and_update();
+        let known = seen.borrow_and_update().messages;
         let view = find(&hub, &handle, &id).await?;
         let there = ORDER
             .iter()
@@ -219,7 +219,7 @@ pub async fn show(
             return Ok(Json(view));
         }
         tokio::select! {
-            changed = tokio::time::timeout_at(deadline, seen.changed()) => {
+            changed = tokio::time::timeout_at(deadline, seen.wait_for(|p| p.messages != known)) => {
                 if matches!(changed, Ok(Err(_))) {
                     return Err(ApiError::gone());
                 }
