@@ -328,6 +328,7 @@ impl Session {
             | State::Waiting(_)
             | State::Compacting => {
                 self.rec.ending = true;
+                self.abandon_handoff(now); // at once: between two processes nobody ends
                 self.journal();
                 self.effect(Effect::Terminate);
             }
