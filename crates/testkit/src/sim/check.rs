@@ -308,7 +308,8 @@ impl World {
         let generation = self.daemon.session.record().generation.0;
         // a session is in its first generation before an agent has ever started
         // a launch that came to nothing has its generation all the same
-        let nothing = self.daemon.session.record().launch - self.check.launched;
+        // (and one that a crash may have swallowed is asked for again)
+        let nothing = (self.daemon.session.record().launch).saturating_sub(self.check.launched);
         let most = self.check.contexts.max(1) + nothing;
         if self.agent.kind == AgentKind::Claude && generation > most {
             self.fail(format!(
