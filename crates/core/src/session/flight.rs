@@ -376,7 +376,7 @@ impl Session {
     }
 
     pub(super) fn proven(&mut self, way: Way, proof: Proof, now: Timestamp) {
-        let wakes = self.flight_purpose() == Purpose::Wake;
+        let wakes = self.flight_purpose() == Purpose::Wake && self.flight_of_open_handoff();
         let Some(flight) = self.rec.flight.take() else {
             return;
         };

@@ -458,6 +458,21 @@ impl Session {
         }
     }
 
+    /// Whether one of its own messages is of the handoff that is under way, and not of an earlier one
+    /// that is still being taken back.
+    pub(super) fn is_of_open_handoff(&self, id: &MessageId) -> bool {
+        let rest = self
+            .rec
+            .open_handoff()
+            .and_then(|open| id.as_str().strip_prefix(open.id.as_str()));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    pub(super) fn flight_of_open_handoff(&self) -> bool {
+        let first = self.rec.flight.as_ref().and_then(|f| f.messages.first());
+        first.is_some_and(|id| self.is_of_open_handoff(id))
+    }
+
     /// What the delivery under way is for.
     pub(super) fn flight_purpose(&self) -> Purpose {
         let flight = self.rec.flight.as_ref();

@@ -147,7 +147,12 @@ impl Session {
         let dialog = matches!(screen.activity, Activity::Waiting(_))
             || matches!(self.rec.state, State::Waiting(_));
         let busy = screen.activity == Activity::Busy || self.rec.state == State::Working;
-        match screen.composer {
+        // what a handoff types is pasted over nothing but a stash: that alone is an empty composer
+        let composer = match (&screen.composer, self.flight_purpose()) {
+            (Composer::Stashed, Purpose::Clear | Purpose::Wake | Purpose::Back) => &Composer::Empty,
+            (composer, _) => composer,
+        };
+        match composer {
             Composer::Ours if dialog || busy => {
                 // a turn began under our hands: our text waits in the composer for its end
                 self.look_later(waited, 500, now);

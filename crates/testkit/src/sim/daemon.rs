@@ -182,6 +182,12 @@ impl World {
     }
 
     fn mutate(&mut self, evidence: &mut Evidence) {
+        if self.options.mutation == Mutation::StashUnseen
+            && let Some(screen) = evidence.screen.as_mut()
+            && screen.composer == sm_core::signal::Composer::DraftOverStash
+        {
+            screen.composer = sm_core::signal::Composer::Draft;
+        }
         if self.options.mutation == Mutation::DraftIsOurs
             && let Some(screen) = evidence.screen.as_mut()
             && screen.composer == sm_core::signal::Composer::Draft

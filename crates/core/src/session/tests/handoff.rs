@@ -104,14 +104,14 @@ impl Bench {
     }
 }
 
-fn prepares(outcome: &Outcome) -> bool {
+pub(super) fn prepares(outcome: &Outcome) -> bool {
     outcome
         .effects
         .iter()
         .any(|e| matches!(e, Effect::Prepare(_)))
 }
 
-fn launches(outcome: &Outcome) -> Vec<crate::LaunchPlan> {
+pub(super) fn launches(outcome: &Outcome) -> Vec<crate::LaunchPlan> {
     outcome
         .effects
         .iter()
@@ -129,7 +129,7 @@ fn stops_agent(outcome: &Outcome) -> bool {
         .any(|e| matches!(e, Effect::StopAgent { .. }))
 }
 
-fn texts_pasted(outcome: &Outcome) -> Vec<String> {
+pub(super) fn texts_pasted(outcome: &Outcome) -> Vec<String> {
     outcome
         .effects
         .iter()

@@ -6,6 +6,7 @@ mod found_context;
 mod found_turns;
 mod found_unseen;
 mod handoff;
+mod handoff_found;
 mod handoff_unproven;
 mod unheard;
 
