@@ -329,6 +329,10 @@ impl Session {
         };
         flight.tries += 1;
         let no = flight.no;
+        if let (Purpose::Clear, Some(handoff)) = (self.flight_purpose(), self.rec.handoff.as_mut())
+        {
+            handoff.entered_at.get_or_insert(now);
+        }
         self.phase(Phase::Entering, now);
         self.flight_at = Some(now.plus(PROOF_PATIENCE));
         self.effect(Effect::Press {

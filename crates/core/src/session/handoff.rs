@@ -130,6 +130,8 @@ impl Session {
             prompted_at: None,
             clears: 0,
             relaunches: 0,
+            entered_at: None,
+            stashed: None,
             unproven: false,
             course: Course::Forward,
         }));

@@ -144,6 +144,7 @@ impl Session {
         self.probe = None;
         self.gone_since = None;
         self.ready_since = None;
+        self.drafted = false;
         if let Some(flight) = self.rec.flight.as_mut() {
             flight.phase_since = now; // of before the loss: the evidence tells what became of it
             self.flight_at = Some(now.plus(1_000));
@@ -203,6 +204,19 @@ impl Session {
             self.checks = 0;
             self.arm_check(now);
         }
+    }
+
+    /// Nothing was ever said in it, or its record is gone.
+    pub(super) fn not_resumed(&mut self, launch: u32, now: Timestamp) {
+        if launch != self.rec.launch || !self.rec.state.is_live() {
+            return;
+        }
+        self.record_line(
+            EntryKind::Problem,
+            "the conversation cannot be resumed; a new one is begun",
+        );
+        self.rec.context_since = now;
+        self.new_generation(None, None, now);
     }
 
     pub(super) fn launch_failed(&mut self, launch: u32, reason: String, now: Timestamp) {
@@ -280,7 +294,10 @@ impl Session {
         )
     }
 
-    pub(super) fn terminal_gone(&mut self, now: Timestamp) {
+    pub(super) fn terminal_gone(&mut self, launch: u32, now: Timestamp) {
+        if launch != self.rec.launch {
+            return; // another one has taken its place
+        }
         let why = "its terminal is gone (the tmux server or the machine was stopped)";
         self.lose(why, now);
     }

@@ -153,11 +153,9 @@ impl World {
                     signal,
                 })
             }
-            // another one has taken its place
-            Input::TerminalGone { launch } if launch != self.daemon.session.record().launch => true,
-            Input::TerminalGone { launch: _ } => {
+            Input::TerminalGone { launch } => {
                 self.read_transcript();
-                self.step_session(Event::TerminalGone)
+                self.step_session(Event::TerminalGone { launch })
             }
             Input::Look {
                 probe,
@@ -170,6 +168,8 @@ impl World {
                 // asked of the process that the session knows
                 let own = self.daemon.session.record().process;
                 evidence.alive = own.map(|own| self.agent.process == Some(own));
+                evidence.contexts_read =
+                    self.options.locks && self.agent.kind == sm_core::AgentKind::Codex;
                 self.mutate(&mut evidence);
                 let after = self.delay(0, 3, 1_500);
                 self.input(after, Input::Probed { probe, evidence });

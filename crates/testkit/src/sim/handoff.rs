@@ -124,7 +124,7 @@ impl World {
     /// Which record the agent has open is asked only where hooks may say nothing.
     pub(super) fn find_record(&mut self) {
         let record = self.daemon.session.record();
-        let unknown = record.conversation.is_none() || record.awaits_context();
+        let unknown = record.seeks_context();
         if self.agent.kind != AgentKind::Codex || !unknown || record.process.is_none() {
             return;
         }
@@ -134,7 +134,8 @@ impl World {
         if conversation.started || self.options.locks {
             let event = Event::RecordFound {
                 conversation: conversation.id.clone(),
-                transcript: format!("/rollouts/{}", conversation.id),
+                transcript: (conversation.started)
+                    .then(|| format!("/rollouts/{}", conversation.id)),
                 at: Timestamp(self.now),
             };
             self.take(Input::Event(event));
