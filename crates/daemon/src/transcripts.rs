@@ -3,8 +3,8 @@
 use crate::perform::Seat;
 use crate::{clock, platform};
 use sm_agents::{codex, kind};
-use sm_core::{AgentKind, ConversationId, Timestamp};
-use std::io::{BufRead, BufReader, Read};
+use sm_core::{AgentKind, ConversationId, Record, Timestamp};
+use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
 
 /// Folders of days that are looked through, newest first.
@@ -130,18 +130,69 @@ fn is_main(file: &Path) -> bool {
     read.is_ok() && codex::files::is_main_rollout(&line)
 }
 
-/// Codex files its records by year, month and day.
+/// Whether the agent can go on in a conversation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Resume {
+    Possible,
+    /// It has no record; its name is free.
+    NotBegun,
+    /// Nothing was said in it, or its record is gone: only another one can be begun.
+    Impossible,
+}
+
+/// Where in doubt it is possible: the agent says it if not.
+pub fn can_resume(record: &Record, home: Option<&Path>, conversation: &ConversationId) -> Resume {
+    let current = record.conversation.as_ref() == Some(conversation);
+    let told = record.transcript.as_ref().filter(|_| current);
+    let told = told.map(PathBuf::from);
+    match (record.agent, home) {
+        (AgentKind::Claude, home) => {
+            let by_rule =
+                || kind::transcript_path(record.agent, home?, record.cwd.as_ref(), conversation);
+            match told.or_else(by_rule).map(|path| head(&path)) {
+                Some(Ok(head)) if kind::can_resume(record.agent, &head) => Resume::Possible,
+                Some(Ok(_)) => Resume::Impossible,
+                Some(Err(error)) if error.kind() == ErrorKind::NotFound => Resume::NotBegun,
+                Some(Err(_)) | None => Resume::Possible,
+            }
+        }
+        (AgentKind::Codex, Some(home)) => {
+            let there = told.is_some_and(|told| told.exists());
+            // an old one may have been packed: whatever bears its name
+            let named = |name: &str| name.contains(conversation.as_str());
+            match there || filed(home, usize::MAX, named).is_some() {
+                true => Resume::Possible,
+                false => Resume::Impossible,
+            }
+        }
+        (AgentKind::Codex, None) | (AgentKind::Generic, _) => Resume::Possible,
+    }
+}
+
+/// The beginning of a record: whether anything was said is seen there.
+fn head(path: &Path) -> std::io::Result<Vec<u8>> {
+    const ENOUGH: u64 = 4 << 20;
+    let mut head = Vec::new();
+    std::fs::File::open(path)?
+        .take(ENOUGH)
+        .read_to_end(&mut head)?;
+    Ok(head)
+}
+
 fn rollout(home: &Path, conversation: &ConversationId) -> Option<PathBuf> {
+    let of = |name: &str| codex::files::is_rollout_of(name, conversation);
+    filed(home, DAYS, of)
+}
+
+/// The latest record by name. Codex files them by year, month and day.
+fn filed(home: &Path, days: usize, wanted: impl Fn(&str) -> bool) -> Option<PathBuf> {
     let years = below(&codex::files::sessions_dir(home));
     let months = years.iter().flat_map(|year| below(year));
-    let days = months.flat_map(|month| below(&month));
-    days.take(DAYS).find_map(|day| {
+    let folders = months.flat_map(|month| below(&month));
+    folders.take(days).find_map(|day| {
         below(&day).into_iter().find(|file| {
-            let name = file
-                .file_name()
-                .and_then(|name| name.to_str())
-                .unwrap_or_default();
-            codex::files::is_rollout_of(name, conversation)
+            let name = file.file_name().and_then(|name| name.to_str());
+            name.is_some_and(&wanted)
         })
     })
 }
@@ -174,6 +225,45 @@ mod tests {
         assert_eq!(rollout(home.path(), &id), Some(file));
         let other = ConversationId::new("unknown").unwrap();
         assert_eq!(rollout(home.path(), &other), None);
+    }
+
+    #[test]
+    fn a_conversation_is_resumed_only_if_the_agent_can() {
+        let home = tempfile::tempdir().unwrap();
+        let id = ConversationId::new("01a1de8e-a813-7792-a231-50d86966ddc0").unwrap();
+        let record = |agent: AgentKind| {
+            let new = sm_core::NewSession {
+                id: sm_core::SessionId::new("s1").unwrap(),
+                name: sm_core::SessionName::new("api").unwrap(),
+                cwd: "/work".into(),
+                parent: None,
+                conversation: Some(id.clone()),
+                folder: String::new(),
+            };
+            let session = sm_core::Session::new(new, *kind::profile(agent), Timestamp(1));
+            session.record().clone()
+        };
+        let claude = record(AgentKind::Claude);
+        let file =
+            kind::transcript_path(AgentKind::Claude, home.path(), Path::new("/work"), &id).unwrap();
+        std::fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let look = |record: &Record| can_resume(record, Some(home.path()), &id);
+        assert_eq!(look(&claude), Resume::NotBegun);
+        std::fs::write(&file, "{\"type\":\"mode\",\"mode\":\"normal\"}\n").unwrap();
+        assert_eq!(look(&claude), Resume::Impossible, "cleared into, and ended");
+        let said = "{\"type\":\"user\",\"message\":{\"role\":\"user\",\"content\":\"hi\"}}\n";
+        std::fs::write(&file, said).unwrap();
+        assert_eq!(look(&claude), Resume::Possible);
+        let mut codex = record(AgentKind::Codex);
+        assert_eq!(look(&codex), Resume::Impossible, "never prompted");
+        let day = home.path().join("sessions/2021/01/02");
+        std::fs::create_dir_all(&day).unwrap();
+        let rollout = day.join(format!("rollout-2021-01-02T09-34-15-{id}.jsonl.zst"));
+        std::fs::write(&rollout, "packed").unwrap();
+        assert_eq!(look(&codex), Resume::Possible);
+        std::fs::remove_file(&rollout).unwrap();
+        codex.transcript = Some(file.to_string_lossy().into_owned());
+        assert_eq!(look(&codex), Resume::Possible, "as its hook has told");
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Launch, exit, loss, restore, and starting again after a crash of the daemon.
 
-use super::{Phase, Session, State};
+use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
-use crate::handoff::{Handoff, HandoffState};
+use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{MessageState, Way};
 use crate::words;
@@ -145,7 +145,10 @@ impl Session {
         self.gone_since = None;
         self.ready_since = None;
         self.drafted = false;
-        if let Some(flight) = self.rec.flight.as_mut() {
+        let looking = |flight: &Flight| !flight.phase.touched_agent();
+        if self.rec.flight.as_ref().is_some_and(looking) {
+            self.drop_flight(); // at the agent before
+        } else if let Some(flight) = self.rec.flight.as_mut() {
             flight.phase_since = now; // of before the loss: the evidence tells what became of it
             self.flight_at = Some(now.plus(1_000));
         }
@@ -217,6 +220,11 @@ impl Session {
         );
         self.rec.context_since = now;
         self.new_generation(None, None, now);
+        let back = |h: &Handoff| h.course == Course::BackStarting;
+        if self.rec.open_handoff().is_some_and(back) {
+            let why = "the old conversation cannot be resumed; the agent was started in a new one";
+            self.close_handoff(HandoffState::Abandoned, why, now);
+        }
     }
 
     pub(super) fn launch_failed(&mut self, launch: u32, reason: String, now: Timestamp) {

@@ -327,3 +327,45 @@ fn an_agent_that_can_goes_back_without_being_stopped() {
     ));
     assert!(bench.session.record().open_handoff().is_none());
 }
+
+#[test]
+fn a_successor_that_cannot_be_resumed_is_given_its_prompt_in_another_context() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.cleared_by_hand_of_sm();
+    bench.context("c2");
+    bench.on(Event::TerminalGone { launch: 1 });
+    bench.on(Event::LaunchAsked { fresh: false });
+    bench.on(Event::NotResumed { launch: 2 });
+    assert_eq!(bench.session.record().generation.0, 3);
+    assert_eq!(bench.handoff().state, HandoffState::Cleared);
+    bench.on(Event::Started {
+        launch: 2,
+        process: Process { pid: 7, start: 70 },
+    });
+    let wake = bench.wake_text();
+    bench.prompt_accepted("c3", &wake);
+    assert_eq!(bench.handoff().state, HandoffState::Prompted);
+    assert_eq!(bench.handoff().to, Some(Generation(3)));
+    assert_eq!(bench.session.record().generation.0, 3);
+}
+
+#[test]
+fn an_old_conversation_that_cannot_be_resumed_ends_the_way_back() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.cleared_by_hand_of_sm();
+    bench.context("c2");
+    bench.session.profile.resume_command = None;
+    bench.session.rec.handoff.as_mut().unwrap().relaunches = 1;
+    bench.session.wake_failed(bench.now);
+    bench.on(Event::Exited {
+        launch: 1,
+        code: None,
+        signal: Some(15),
+    });
+    assert_eq!(bench.handoff().course, Course::BackStarting);
+    bench.on(Event::NotResumed { launch: 2 });
+    assert_eq!(bench.handoff().state, HandoffState::Abandoned);
+    assert_eq!(bench.state(), "starting", "it goes on, and messages flow");
+}
