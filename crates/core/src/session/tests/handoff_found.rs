@@ -302,7 +302,7 @@ fn a_prompt_of_a_handoff_that_has_ended_says_nothing_about_the_next_one() {
         outcome = look(&mut bench, status_of("c2"));
     }
     let wake = bench.wake_text();
-    assert_eq!(texts_pasted(&outcome), [wake.clone()]);
+    assert_eq!(texts_pasted(&outcome), std::slice::from_ref(&wake));
     let flight = bench.session.record().flight.as_ref().unwrap().no;
     bench.on(Event::Pasted { flight, ok: true });
     bench.context("c1"); // a person goes back: what was pasted is being taken back
