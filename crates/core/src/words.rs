@@ -136,6 +136,47 @@ mod tests {
     }
 
     #[test]
+    fn a_wake_names_the_document_first_and_only_what_there_is() {
+        use crate::handoff::Artifact;
+        let artifact = |kind, path: &str, problem: Option<&str>| Artifact {
+            kind,
+            path: path.to_string(),
+            bytes: None,
+            lines: Some(1234),
+            problem: problem.map(str::to_string),
+        };
+        let log = artifact(ArtifactKind::Log, "/log", None);
+        let dump = artifact(ArtifactKind::Snapshot, "/dump", None);
+        let failed = artifact(ArtifactKind::Snapshot, "/dump", Some("no room"));
+        let wake = |artifacts: &[&Artifact], in_flight: &[&str]| {
+            let prepared = Prepared {
+                document: "/notes.md".to_string(),
+                artifacts: artifacts.iter().map(|a| (*a).clone()).collect(),
+                in_flight: in_flight.iter().map(ToString::to_string).collect(),
+            };
+            wake("api", &prepared)
+        };
+        let first = "Read /notes.md and continue from where you left off.";
+        let log_lines = "\n\nFull session log (complete since start, raw bytes): /log\nDon't read it — search it only if you need a specific detail: sm archive api grep \"keyword\" (or: grep -a \"keyword\" /log)";
+        let dump_lines = "\nRecent terminal transcript (last 1234 lines, readable): /dump\nDon't read this proactively — grep it if needed.";
+        for (artifacts, in_flight, rest) in [
+            (&[][..], &[][..], String::new()),
+            (&[&log], &[], log_lines.to_string()),
+            (&[&log, &failed], &[], log_lines.to_string()),
+            (&[&log, &dump], &[], format!("{log_lines}{dump_lines}")),
+            (
+                &[&log],
+                &["a child", "2 messages"],
+                format!(
+                    "{log_lines}\n\nStill under way when the last context ended:\n- a child\n- 2 messages"
+                ),
+            ),
+        ] {
+            assert_eq!(wake(artifacts, in_flight), format!("{first}{rest}"));
+        }
+    }
+
+    #[test]
     fn several_messages_are_numbered_one_is_left_alone() {
         assert_eq!(merged(&["a".into()]), "a");
         assert_eq!(
