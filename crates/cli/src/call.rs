@@ -178,6 +178,7 @@ impl Door {
             | HttpError::Closed
             | HttpError::Io(_)
             | HttpError::Untrusted(_)
+            | HttpError::Forbidden(_)
             | HttpError::BadRequest(_)
             | HttpError::Timeout
             | HttpError::TooLarge
@@ -202,6 +203,9 @@ impl Door {
         match error {
             HttpError::Untrusted(_) => plain
                 .hint("somebody else could listen there: remove that directory, then try again"),
+            HttpError::Forbidden(_) => plain
+                .hint("a sandbox forbids it: run this command outside of it")
+                .hint("in Codex: with escalated permissions, or with sandbox_workspace_write.network_access = true in its config"),
             HttpError::BadRequest(_) => CommandError::usage(error.to_string()),
             HttpError::Timeout => plain
                 .hint("it is running but stuck or stopped; it may still do what was asked")

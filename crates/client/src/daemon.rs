@@ -105,7 +105,9 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
         let look_until = deadline.min(Instant::now() + ONE_LOOK);
         let error = match answers(client, look_until) {
             Ok(()) => return Ok(()),
-            Err(error @ HttpError::Untrusted(_)) => return Err(DaemonError::NotReady(error)),
+            Err(error @ (HttpError::Untrusted(_) | HttpError::Forbidden(_))) => {
+                return Err(DaemonError::NotReady(error));
+            }
             Err(error) => error,
         };
         if error.is_no_daemon()

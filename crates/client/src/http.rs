@@ -234,6 +234,7 @@ impl Connection {
                 io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
                     HttpError::NoDaemon(error)
                 }
+                io::ErrorKind::PermissionDenied => HttpError::Forbidden(error),
                 _ => HttpError::from_io(error),
             })?;
         Ok(Self {
@@ -467,6 +468,8 @@ fn parse_head(bytes: &[u8]) -> Result<Head, HttpError> {
 pub enum HttpError {
     /// Nobody listens: nothing was sent.
     NoDaemon(io::Error),
+    /// This process may not connect, as in a sandbox: nothing was sent, and nothing changes that.
+    Forbidden(io::Error),
     /// The socket's directory is not ours alone: nothing was sent.
     Untrusted(PathError),
     /// The request was not valid: nothing was sent.
@@ -500,6 +503,9 @@ impl fmt::Display for HttpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoDaemon(error) => write!(f, "no daemon is listening: {error}"),
+            Self::Forbidden(error) => {
+                write!(f, "this program may not connect to the daemon: {error}")
+            }
             Self::Untrusted(error) => write!(f, "{error}"),
             Self::BadRequest(why) => write!(f, "{why}"),
             Self::Timeout => write!(f, "the daemon did not answer in time"),
@@ -514,7 +520,7 @@ impl fmt::Display for HttpError {
 impl std::error::Error for HttpError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         match self {
-            Self::NoDaemon(error) | Self::Io(error) => Some(error),
+            Self::NoDaemon(error) | Self::Forbidden(error) | Self::Io(error) => Some(error),
             Self::Untrusted(error) => Some(error),
             Self::BadRequest(_)
             | Self::Timeout

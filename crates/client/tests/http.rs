@@ -131,6 +131,7 @@ fn answers_come_in_any_framing_and_any_pieces() {
             HttpError::Closed => "closed",
             HttpError::Malformed(_) => "malformed",
             HttpError::NoDaemon(_)
+            | HttpError::Forbidden(_)
             | HttpError::Untrusted(_)
             | HttpError::BadRequest(_)
             | HttpError::Timeout

@@ -126,6 +126,7 @@ fn outcome(answer: Result<Response, HttpError>) -> Outcome {
         Err(HttpError::NoDaemon(_)) => Outcome::NoDaemon,
         Err(
             HttpError::Untrusted(_)
+            | HttpError::Forbidden(_)
             | HttpError::BadRequest(_)
             | HttpError::Timeout
             | HttpError::Closed

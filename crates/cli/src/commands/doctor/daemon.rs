@@ -70,6 +70,7 @@ fn absent(daemon: &Daemon, error: &HttpError) -> Check {
             ),
         ),
         HttpError::Untrusted(_)
+        | HttpError::Forbidden(_)
         | HttpError::BadRequest(_)
         | HttpError::Closed
         | HttpError::TooLarge
