@@ -4,6 +4,7 @@
 use crate::api::types::{MessageView, QueueView};
 use crate::archive;
 use crate::clock;
+use crate::handoff;
 use crate::hub::{Handle, Hub, lock};
 use crate::perform::{self, Seat};
 use crate::sources::Sources;
@@ -283,6 +284,9 @@ impl Actor {
                 for effect in after {
                     self.perform(effect);
                 }
+                for handoff in handoffs.into_iter().filter(|h| !h.state.is_open()) {
+                    tokio::spawn(handoff::complete_transcript(self.seat(), handoff));
+                }
             }
             Err(error) => {
                 self.hub.problem(format!("the journal refuses to write ({error}); nothing is delivered until it can. Free some disk space"));
@@ -475,15 +479,17 @@ impl Actor {
         if let Effect::Record(_) = effect {
             return; // it went with the commit
         }
-        let record = self.session.record();
-        let seat = Seat {
+        perform::perform(self.seat(), effect);
+    }
+
+    fn seat(&self) -> Seat {
+        Seat {
             hub: Arc::clone(&self.hub),
             handle: self.handle.clone(),
             sources: Arc::clone(&self.sources),
-            record: record.clone(),
+            record: self.session.record().clone(),
             extra: Arc::clone(&self.extra),
-        };
-        perform::perform(seat, effect);
+        }
     }
 
     fn wake_at(&self) -> Option<Instant> {

@@ -20,13 +20,11 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
             at: found.at,
         });
     }
-    follow(&seat).await;
+    let place = follow(&seat).await;
     watch_status(&seat);
-    let transcript_read = match seat.sources.read(&seat.handle).await {
-        Reach::End => true,
-        Reach::NoFile => seat.extra.begun.is_none() || seat.extra.begun != seat.record.conversation,
-        Reach::Failed => false,
-    };
+    let reach = seat.sources.read(&seat.handle).await;
+    let said = seat.extra.begun.is_some() && seat.extra.begun == seat.record.conversation;
+    let transcript_read = is_read(place, reach, said);
     let alive = seat.record.process.map(|own| {
         sm_client::process::Process {
             pid: own.pid,
@@ -58,9 +56,9 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
 
 /// The transcript that belongs to the present conversation, wherever its path was learned. After a
 /// restart those of older ones come first, if what is under way may have landed there.
-pub async fn follow(seat: &Seat) {
+pub async fn follow(seat: &Seat) -> Place {
     let Some(conversation) = &seat.record.conversation else {
-        return;
+        return Place::Unknown;
     };
     if seat.sources.followed().await.is_none() {
         let records = seat.record.records_to_read();
@@ -74,7 +72,35 @@ pub async fn follow(seat: &Seat) {
         seat.sources.follow(&path, conversation, &seat.handle).await;
         let changed = crate::watch::Changed::Transcript(seat.record.id.clone());
         seat.hub.watcher.watch(&path, changed);
+        return Place::Followed;
     }
+    // Codex's records were looked through
+    match (seat.record.agent, &seat.extra.agent_home) {
+        (AgentKind::Codex, Some(_)) => Place::Nowhere,
+        (AgentKind::Codex, None) | (AgentKind::Claude | AgentKind::Generic, _) => Place::Unknown,
+    }
+}
+
+/// Whether all that the present conversation's record can tell is known. `said`: a prompt was heard
+/// of in it.
+fn is_read(place: Place, reach: Reach, said: bool) -> bool {
+    match (place, reach) {
+        // whatever was followed before: a record is made when something is said
+        (Place::Nowhere, Reach::End | Reach::NoFile | Reach::Failed)
+        | (Place::Followed | Place::Unknown, Reach::NoFile) => !said,
+        (Place::Followed | Place::Unknown, Reach::End) => true,
+        (Place::Followed | Place::Unknown, Reach::Failed) => false,
+    }
+}
+
+/// Where the record of the present conversation is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    Followed,
+    /// There is none.
+    Nowhere,
+    /// Nobody can tell.
+    Unknown,
 }
 
 /// The folder of status files may not have been there yet when the agent was started.
@@ -132,4 +158,32 @@ fn read(agent: AgentKind, screen: &Screen, ours: Option<&str>) -> Option<ScreenR
         activity,
         mark,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_conversation_without_a_record_is_read_until_something_is_said_in_it() {
+        for (place, reach, said, read) in [
+            // after a restart: nothing is followed yet, and there is nothing to follow
+            (Place::Nowhere, Reach::Failed, false, true),
+            (Place::Nowhere, Reach::Failed, true, false),
+            // the old one's record is still followed
+            (Place::Nowhere, Reach::End, false, true),
+            (Place::Nowhere, Reach::End, true, false),
+            (Place::Followed, Reach::NoFile, false, true),
+            (Place::Followed, Reach::NoFile, true, false),
+            (Place::Followed, Reach::End, true, true),
+            (Place::Followed, Reach::Failed, false, false),
+            (Place::Unknown, Reach::Failed, false, false),
+        ] {
+            assert_eq!(
+                is_read(place, reach, said),
+                read,
+                "{place:?} {reach:?} {said}"
+            );
+        }
+    }
 }

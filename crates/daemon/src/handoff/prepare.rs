@@ -10,6 +10,7 @@ use crate::{api, transcripts};
 use sm_core::{Artifact, ArtifactKind, Event, Handoff, HandoffId, Prepared};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 const SNAPSHOT_LINES: usize = 2000;
@@ -215,6 +216,38 @@ async fn transcript(
         }),
         Err(error) => Err((to, format!("{}: {error}", from.display()))),
     }
+}
+
+/// Agents write their records late: the end of the turn may be missing in what was copied when it was
+/// over. When the handoff has ended, the record is copied again as it has become.
+pub async fn complete_transcript(seat: Seat, handoff: Handoff) {
+    let kept = handoff
+        .artifacts
+        .iter()
+        .find(|artifact| artifact.kind == ArtifactKind::Transcript && artifact.problem.is_none());
+    let (Some(kept), Some(conversation)) = (kept, &handoff.from_conversation) else {
+        return;
+    };
+    let Some(from) = transcripts::path_of(&seat, conversation).await else {
+        return;
+    };
+    let to = PathBuf::from(&kept.path);
+    if let Err(error) = blocking(move || grown(&from, &to)).await {
+        tracing::debug!(session = %seat.record.id, %error, "transcript not completed");
+    }
+}
+
+/// What there is stays until all of it is there.
+fn grown(from: &Path, to: &Path) -> io::Result<()> {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    let mut source = std::fs::File::open(from)?;
+    let whole = source.metadata()?;
+    if !whole.is_file() || whole.len() <= std::fs::metadata(to)?.len() {
+        return Ok(());
+    }
+    let new = to.with_extension(format!("{}.new", NEXT.fetch_add(1, Ordering::Relaxed)));
+    io::copy(&mut source, &mut place::create(&new)?)?;
+    std::fs::rename(&new, to)
 }
 
 // ── what is under way
