@@ -47,14 +47,19 @@ impl World {
         });
         assert!(
             found.is_some(),
-            "not {state}: {last:#}\n{}",
-            self.about(session)
+            "not {state}: {last:#}\n{}── the model was told last\n{:#?}",
+            self.about(session),
+            self.main_requests().last().map(|r| {
+                let mut told = texts_of(r);
+                told.drain(..told.len().saturating_sub(4));
+                told
+            })
         );
         self.ask(&format!("/handoffs/{}", last["id"].as_str().unwrap()))
     }
 
-    /// Waits until a handoff has passed a moment: a state, a word of one of its steps, or
-    /// `<message> <state>` of one of its own messages.
+    /// Waits until a handoff has passed a moment: a state, words of one of its steps
+    /// (`|` between alternatives), or `<message> written` of one of its own messages.
     #[track_caller]
     pub fn passes(&self, id: &str, moment: &str) {
         const STATES: [&str; 5] = ["scheduled", "prepared", "cleared", "prompted", "done"];
@@ -71,7 +76,10 @@ impl World {
                 return (super::rank(&self.seek(&target)?) >= 1).then_some(());
             }
             let steps = now["steps"].as_array()?;
-            let at = |step: &Value| step["text"].as_str().is_some_and(|t| t.contains(moment));
+            let at = |step: &Value| {
+                let text = step["text"].as_str().unwrap_or_default();
+                moment.split('|').any(|words| text.contains(words))
+            };
             steps.iter().any(at).then_some(())
         });
         assert!(passed.is_some(), "{id} never passed {moment:?}");
@@ -87,26 +95,33 @@ impl World {
     /// The conversations that the model was shown a text in, and how often it stood in the last
     /// request of each.
     pub fn shown_in(&self, text: &str) -> Vec<(String, usize)> {
-        let all = self.main_requests();
-        let with = all.iter().filter(|r| occurrences(r, text) > 0);
-        let named: BTreeSet<&str> = with.filter_map(conversation_of).collect();
-        let last = |id: &str| {
-            let mut of = all.iter().filter(|r| conversation_of(r) == Some(id));
-            of.next_back().map_or(0, |r| occurrences(r, text))
-        };
-        named
-            .iter()
-            .map(|id| ((*id).to_owned(), last(id)))
-            .collect()
+        shown_in(&self.main_requests(), text)
     }
 
     /// The model was shown this text in one conversation only, and once.
     #[track_caller]
     pub fn once_ever(&self, text: &str) -> String {
-        let shown = self.shown_in(text);
-        assert!(shown.len() == 1 && shown[0].1 == 1, "{text:?} in {shown:?}");
-        shown[0].0.clone()
+        once_among(&self.main_requests(), text)
     }
+}
+
+fn shown_in(all: &[Request], text: &str) -> Vec<(String, usize)> {
+    let with = all.iter().filter(|r| occurrences(r, text) > 0);
+    let named: BTreeSet<&str> = with.filter_map(conversation_of).collect();
+    let last = |id: &str| {
+        let mut of = all.iter().filter(|r| conversation_of(r) == Some(id));
+        of.next_back().map_or(0, |r| occurrences(r, text))
+    };
+    let counted = named.iter().map(|id| ((*id).to_owned(), last(id)));
+    counted.collect()
+}
+
+/// As [`World::once_ever`], for many texts.
+#[track_caller]
+pub fn once_among(all: &[Request], text: &str) -> String {
+    let shown = shown_in(all, text);
+    assert!(shown.len() == 1 && shown[0].1 == 1, "{text:?} in {shown:?}");
+    shown[0].0.clone()
 }
 
 /// Artifact of a kind, which is there.
@@ -119,7 +134,11 @@ pub fn artifact(handoff: &Value, kind: &str) -> (PathBuf, Vec<u8>) {
     let found = found.unwrap_or_else(|| panic!("no {kind} in {handoff:#}"));
     let path = PathBuf::from(found["path"].as_str().unwrap());
     let bytes = std::fs::read(&path).unwrap();
-    assert_eq!(found["bytes"], bytes.len(), "{kind}");
+    let then = usize::try_from(found["bytes"].as_u64().unwrap()).unwrap();
+    match kind {
+        "transcript" => assert!(bytes.len() >= then, "completed later"),
+        _ => assert_eq!(bytes.len(), then, "{kind}"),
+    }
     (path, bytes)
 }
 
@@ -144,13 +163,16 @@ pub fn complete(handoff: &Value, document: &str, transcripts: &Path) {
     let (_, dump) = artifact(handoff, "snapshot");
     let dump = String::from_utf8(dump).unwrap();
     assert!(dump.contains("sm handoff"), "{dump}");
-    let (_, copy) = artifact(handoff, "transcript");
+    let whole = |copy: &[u8]| String::from_utf8_lossy(copy).contains("Handoff scheduled");
+    let copy = wait_until(DEADLINE, || {
+        let (_, copy) = artifact(handoff, "transcript");
+        whole(&copy).then_some(copy)
+    });
+    let copy = copy.unwrap_or_else(|| panic!("the turn is not in the copy: {handoff:#}"));
     let name = format!("{}.jsonl", text(&handoff["from_conversation"]));
     let original = std::fs::read(transcripts.join(name)).unwrap();
     // what was there then; the agent may have written more since
     assert!(original.starts_with(&copy), "{handoff:#}");
-    let copy = String::from_utf8(copy).unwrap();
-    assert!(copy.contains("sm handoff"), "the turn is in it");
 }
 
 /// Sets off a row of handoffs: each successor reads its document, writes the next and hands off.

@@ -121,6 +121,10 @@ impl World {
             }
         }
         env.set("SM_LOG", "debug");
+        // Codex runs its commands in a login shell, whose PATH is the profile's
+        let programs = program.parent().unwrap().display();
+        let profile = format!("PATH='{programs}':\"$PATH\"\nexport PATH\n");
+        std::fs::write(env.home().join(".profile"), profile).unwrap();
         let its = json!(agent.program.to_string_lossy());
         let config = format!("[agents.{}]\nprogram = {its}\n", kind.word());
         std::fs::write(env.sm_home().join("config.toml"), config).unwrap();
@@ -365,6 +369,20 @@ impl World {
     #[track_caller]
     pub fn screen(&self, session: &str) -> String {
         self.try_screen(session).unwrap()
+    }
+
+    /// Everything that tmux still has of the terminal; lines that were wrapped are whole.
+    #[track_caller]
+    pub fn history(&self, session: &str) -> String {
+        self.tmux(session, &["capture-pane", "-pJ", "-S", "-"])
+            .unwrap()
+    }
+
+    /// The terminal gets another size, as when a person attaches.
+    #[track_caller]
+    pub fn resize(&self, session: &str, cols: &str, rows: &str) {
+        self.tmux(session, &["resize-window", "-x", cols, "-y", rows])
+            .unwrap();
     }
 
     /// Waits until the screen shows this text.

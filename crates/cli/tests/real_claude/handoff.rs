@@ -1,10 +1,10 @@
 //! Handoffs of Claude Code, by its own tool calls.
 
-use crate::common::handoff::{WAKE, chain, complete, opening, text};
+use crate::common::handoff::{WAKE, chain, complete, once_among, opening, text};
 use crate::common::{World, occurrences};
 use crate::{FREE, claude};
 use serde_json::Value;
-use sm_testkit::model::{Request, texts_of};
+use sm_testkit::model::{Request, conversation_of, texts_of};
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -126,7 +126,7 @@ fn fifty_rotations_in_a_row_lose_and_double_nothing() {
     let before = world.start_idle("api", &FREE);
     let began = Instant::now();
     chain(&world, "api", ROUNDS);
-    let said = "said at the beginning, heard at the end";
+    let said = "said at the beginning,\nheard at the end"; // each prompt names it in one line
     world.send("api", said, &[]);
     for round in 1..=ROUNDS {
         world.request_with(&world.wake_of(&format!("notes-{round}.md")));
@@ -141,6 +141,7 @@ fn fifty_rotations_in_a_row_lose_and_double_nothing() {
     }
     let all = world.handoffs("api");
     assert_eq!(all.len(), ROUNDS);
+    let requests = world.main_requests();
     let mut conversation = text(&before["conversation_id"]);
     for (round, listed) in (1..=ROUNDS).zip(all.iter().rev()) {
         let done = world.ask(&format!("/handoffs/{}", text(&listed["id"])));
@@ -152,9 +153,10 @@ fn fifty_rotations_in_a_row_lose_and_double_nothing() {
         );
         assert_eq!(done["from_conversation"], conversation);
         complete(&done, &format!("round {round}\n"), &transcripts(&after));
-        conversation = world.once_ever(&world.wake_of(&format!("notes-{round}.md")));
-        empty_but_for(&world.requests_of(&conversation)[0], &text(&done["prompt"]));
+        conversation = once_among(&requests, &world.wake_of(&format!("notes-{round}.md")));
+        let of = |r: &&Request| conversation_of(r) == Some(conversation.as_str());
+        empty_but_for(requests.iter().find(of).unwrap(), &text(&done["prompt"]));
     }
     assert_eq!(after["conversation_id"], conversation);
-    assert_eq!(world.once_ever(said), conversation);
+    assert_eq!(once_among(&requests, said), conversation);
 }

@@ -5,6 +5,7 @@
     reason = "a test that cannot go on fails"
 )]
 
+mod archive;
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;

@@ -8,6 +8,8 @@
 mod common;
 mod contexts;
 mod crashes;
+mod handoff;
+mod handoff_faults;
 mod people;
 mod start;
 mod texts;

@@ -1,0 +1,73 @@
+//! The archive of a real Claude Code against what tmux shows of it.
+
+use crate::common::World;
+use crate::{FREE, claude};
+use sm_testkit::wait_until;
+
+/// What tmux has of the session's terminal, and what the archive ends with, as soon as they agree.
+#[track_caller]
+fn agree(world: &World, session: &str) -> Vec<String> {
+    let lines = |text: &str| -> Vec<String> {
+        let mut lines: Vec<String> = text.lines().map(|l| l.trim_end().to_owned()).collect();
+        while lines.last().is_some_and(String::is_empty) {
+            lines.pop();
+        }
+        lines
+    };
+    let mut last = (Vec::new(), Vec::new());
+    let agreed = wait_until(crate::common::DEADLINE, || {
+        let tmux = lines(&world.history(session));
+        let archive = lines(&world.sm(&["archive", session]).exits(0).out);
+        let same = archive.ends_with(&tmux);
+        last = (tmux, archive);
+        same.then_some(())
+    });
+    let (tmux, archive) = last;
+    if agreed.is_none() {
+        let end = &archive[archive.len().saturating_sub(tmux.len() + 5)..];
+        panic!("tmux:\n{}\n\narchive:\n{}", tmux.join("\n"), end.join("\n"));
+    }
+    archive
+}
+
+fn story(name: &str, lines: usize) -> String {
+    let line = |n| format!("- {name} {n} has something to tell, and 日本語 to tell it in\n");
+    format!(
+        "A list:\n\n{}\nThat was {name}.",
+        (0..lines).map(line).collect::<String>()
+    )
+}
+
+#[test]
+fn the_archive_is_what_tmux_shows() {
+    let Some(world) = claude("the_archive_is_what_tmux_shows") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    for (name, lines) in [("alpha", 5), ("beta", 70), ("gamma", 30)] {
+        world.model.control(|c| c.reply = Some(story(name, lines)));
+        world.send_wait("api", &format!("tell me of {name}"), &[]);
+        world.wait_state("api", "idle");
+        agree(&world, "api");
+    }
+    // Everything is there, however far tmux's own history reaches.
+    let archive = agree(&world, "api");
+    for (name, lines) in [("alpha", 5), ("beta", 70), ("gamma", 30)] {
+        for n in 0..lines {
+            let wanted = format!("{name} {n} has something to tell, and 日本語 to tell it in");
+            assert!(
+                archive.iter().any(|line| line.contains(&wanted)),
+                "{wanted}"
+            );
+        }
+    }
+    // A person attaches with a smaller window, then with a larger one. What Claude Code draws over
+    // then is drawn over here as well.
+    for (name, cols, rows) in [("delta", "90", "25"), ("epsilon", "150", "50")] {
+        world.resize("api", cols, rows);
+        world.model.control(|c| c.reply = Some(story(name, 40)));
+        world.send_wait("api", &format!("tell me of {name}"), &[]);
+        world.wait_state("api", "idle");
+        agree(&world, "api");
+    }
+}
