@@ -57,7 +57,6 @@ fn rotates(world: &World, how: &str, events: &[&str], seen: &str) {
     assert_eq!(done["carrier"], "clear", "{done:#}");
     empty_but_for(&world.requests_of(&new)[0], &text(&done["prompt"]));
     assert_eq!(world.once_ever(said), new);
-    eprintln!("took {}: {:#}", done["took_ms"], done["steps"]);
 }
 
 #[test]
