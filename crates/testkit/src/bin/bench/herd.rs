@@ -5,6 +5,7 @@
 //! again, takes every one of them for alive and idle. Their agent process is the bench itself, so
 //! that a hook started from here comes from "their" agent.
 
+use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use sm_client::Paths;
 use sm_store::{Commit, OpenOptions, SessionRow, SqliteStore, Store};
 use sm_testkit::clean::{CleanEnv, binary};
+use sm_testkit::real::RealAgent;
 use sm_testkit::wait_until;
 
 use crate::link::Link;
@@ -34,7 +36,22 @@ impl Herd {
     pub fn new() -> Result<Self> {
         let mut env = CleanEnv::new()?;
         env.record_fake_agents();
-        let agent = binary("fake-agent")?;
+        Self::place(env, &binary("fake-agent")?)
+    }
+
+    /// The same with Claude Code itself, which talks to the model at that address.
+    pub fn real(agent: &RealAgent, model: &str) -> Result<Self> {
+        let mut env = CleanEnv::new()?;
+        let vars = sm_testkit::real::claude_home(agent, env.home(), &env.project(), model)?;
+        for (name, value) in vars {
+            if !matches!(name.as_str(), "PATH" | "HOME") {
+                env.set(&name, value);
+            }
+        }
+        Self::place(env, &agent.program)
+    }
+
+    fn place(env: CleanEnv, agent: &Path) -> Result<Self> {
         let config = format!(
             "[agents.claude]\nprogram = {:?}\n",
             agent.display().to_string()
@@ -108,12 +125,17 @@ impl Herd {
         Link::open(self.paths.socket())
     }
 
-    /// A scripted agent of that name, idle.
+    /// An agent of that name, idle.
     pub fn agent(&self, name: &str) -> Result<()> {
+        self.agent_with(name, &[])
+    }
+
+    pub fn agent_with(&self, name: &str, args: &[&str]) -> Result<()> {
         let new = self
             .env
             .sm()?
             .args(["new", "claude", "--detach", "--name", name])
+            .args(args)
             .output()?;
         if !new.status.success() {
             return Err(format!("sm new: {}", String::from_utf8_lossy(&new.stderr)).into());
