@@ -7,6 +7,7 @@
 use std::error::Error;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, Write as _};
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -44,7 +45,15 @@ What to try next:
   sm doctor                            see what works on this machine
   sm new claude --name api             start Claude Code as a durable session (or: codex, or -- any program)
   sm send api \"run the tests\" --wait   give it something to do, and see the proof
-  sm                                   all sessions at a glance";
+  sm                                   all sessions at a glance
+  sm handoff --template                what an agent writes down before it hands off to a fresh context
+  docs/guide.md#handing-off            the paragraph for your CLAUDE.md that tells agents of it";
+
+/// What every successor is told, and the document it is told to read.
+const WAKE: &str = "notes.md and continue from where you left off.";
+const NOTES: &str = "Rotating the keys: staging is done; production is next, see step 3.";
+/// The scripted agent clears its context this slowly, so that there is a moment to be killed in.
+const SLOW_CLEAR: &str = "slow_clear_ms=1000";
 
 struct Demo {
     env: CleanEnv,
@@ -55,6 +64,7 @@ impl Demo {
     fn new() -> Result<Self> {
         let mut env = CleanEnv::new()?;
         env.record_fake_agents();
+        env.set("FAKE_AGENT", SLOW_CLEAR);
         let agent = binary("fake-agent")?;
         let config = format!(
             "[agents.claude]\nprogram = {:?}\n",
@@ -74,6 +84,9 @@ impl Demo {
         self.a_draft()?;
         self.a_dialog()?;
         self.daemon_killed()?;
+        let gate = self.hand_off()?;
+        self.killed_between_contexts(&gate)?;
+        self.history()?;
         self.account()?;
         self.sm(&["stop", "--purge", "--yes"])?;
         Ok(())
@@ -167,11 +180,7 @@ impl Demo {
         );
         self.quiet(&["send", "worker", &work, "--wait"])?;
         self.quiet(&["send", "worker", "queued before the crash"])?;
-        let pid = self.daemon_pid()?;
-        self.say(&format!("kill -9 {pid}"));
-        Command::new("kill")
-            .args(["-9", &pid.to_string()])
-            .status()?;
+        self.kill_daemon()?;
         self.say("The agent does not notice. The turn ends while there is no daemon; then a command starts it again:");
         std::fs::write(&gate, "")?;
         self.show(&["send", "worker", "sent after the crash", "--wait"])?;
@@ -180,9 +189,92 @@ impl Demo {
         self.quiet(&["wait", "worker", "--for", "idle", "--timeout", "20"])
     }
 
+    /// The agent hands its work to a fresh context, by its own tool calls; until its turn ends.
+    fn hand_off(&self) -> Result<PathBuf> {
+        self.title("7. The context is full: the agent hands its work to a fresh one, by itself");
+        let gate = self.env.path().join("third-gate");
+        let write = format!("echo '{NOTES}' > notes.md");
+        let work = format!(
+            "RUN: {write}\nRUN: sm handoff notes.md\nHOLD: {}\nSAY: I have handed off",
+            gate.display()
+        );
+        self.say("In its turn the agent writes down where the work stands, and then runs its last command:");
+        self.quiet(&["send", "worker", &work, "--wait"])?;
+        self.command_line(&write);
+        self.command_line("sm handoff notes.md");
+        self.until_handoff("scheduled")?;
+        self.print("Handoff scheduled — will execute after current turn completes");
+        self.say(
+            "It is on disk. From now on every message waits for the successor, whatever its mode:",
+        );
+        self.show(&["send", "worker", "and tell ops when it is done"])?;
+        Ok(gate)
+    }
+
+    fn killed_between_contexts(&self, gate: &Path) -> Result<()> {
+        self.title("8. The daemon is killed again: in the middle of the handoff");
+        self.say("The turn ends. Terminal and transcript are saved, then the context is cleared …");
+        std::fs::write(gate, "")?;
+        let clearing = wait_until(PATIENCE, || {
+            let screen = self.output(&["output", "worker", "--lines", "30"]).ok()?;
+            screen.contains("❯ /clear").then_some(())
+        });
+        clearing.ok_or("the context was not cleared")?;
+        self.kill_daemon()?;
+        self.say("… and nobody is there to see it. The hook of the new context starts the daemon again, which goes on:");
+        // no command of ours brings it back
+        self.arrived(WAKE)?;
+        self.until_handoff("done")?;
+        self.arrived("tell ops")?;
+        self.quiet(&["wait", "worker", "--for", "idle", "--timeout", "20"])?;
+        let given = self.env.fake_agent_records();
+        let wake = given.iter().position(|r| r.text.contains(WAKE));
+        let ops = given.iter().rposition(|r| r.text.contains("tell ops"));
+        let (Some(wake), Some(ops)) = (wake, ops) else {
+            return Err("the agent did not record its prompt".into());
+        };
+        let fresh = given[wake].conversation.as_str();
+        let before = given[..wake].iter().any(|r| r.conversation == fresh);
+        if before || ops <= wake || given[ops].conversation != fresh {
+            return Err("the successor did not get its prompt first".into());
+        }
+        self.say("What the successor was told, first of all:");
+        given[wake].text.lines().for_each(|line| self.print(line));
+        self.say("Only then, after its first turn, the message that had waited.");
+        Ok(())
+    }
+
+    fn history(&self) -> Result<()> {
+        self.title("9. The history: what was handed over, and everything from before");
+        self.show(&["handoffs", "worker"])?;
+        let id = self.handoff()?["id"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        self.show(&["handoffs", "show", &id])?;
+        self.say("Nothing of the old context is gone: the whole terminal can be searched, from the first byte.");
+        self.show(&["archive", "worker", "grep", "I am on it"])
+    }
+
+    /// The newest handoff.
+    fn handoff(&self) -> Result<serde_json::Value> {
+        let all = self.output(&["handoffs", "worker", "--json"])?;
+        let all: serde_json::Value = serde_json::from_str(&all)?;
+        Ok(all[0].clone())
+    }
+
+    fn until_handoff(&self, state: &str) -> Result<()> {
+        let mut last = serde_json::Value::Null;
+        let reached = wait_until(PATIENCE, || {
+            last = self.handoff().ok()?;
+            (last["state"] == state).then_some(())
+        });
+        reached.ok_or_else(|| format!("the handoff is not {state}: {last:#}").into())
+    }
+
     /// Everything that was sent, counted in the agent's own record.
     fn account(&self) -> Result<()> {
-        self.title("7. The account: what the agent itself says it was given");
+        self.title("10. The account: what the agent itself says it was given");
         let sent = [
             "I am on it",
             "update the changelog",
@@ -191,6 +283,8 @@ impl Demo {
             "one more thing",
             "queued before the crash",
             "sent after the crash",
+            WAKE,
+            "tell ops when it is done",
         ];
         let mut wrong = String::new();
         for text in sent {
@@ -204,7 +298,7 @@ impl Demo {
             return Err(format!("not exactly once: {wrong}").into());
         }
         self.say("Each exactly once: nothing lost, nothing doubled, no draft touched, no dialog answered.");
-        self.show(&["events", "worker", "--last", "12"])
+        self.show(&["events", "worker", "--last", "10"])
     }
 
     // ── the person at the terminal
@@ -237,9 +331,11 @@ impl Demo {
     // ── what the agent got
 
     fn times(&self, text: &str) -> usize {
-        self.env
-            .fake_agent_records()
-            .iter()
+        // a successor's prompt tells of the messages that wait for it; that is not their arrival
+        let arrival = |given: &str| text == WAKE || !given.contains(WAKE);
+        let records = self.env.fake_agent_records();
+        let arrivals = records.iter().filter(|record| arrival(&record.text));
+        arrivals
             .map(|record| record.text.matches(text).count())
             .sum()
     }
@@ -247,6 +343,13 @@ impl Demo {
     fn arrived(&self, text: &str) -> Result<()> {
         wait_until(PATIENCE, || (self.times(text) > 0).then_some(()))
             .ok_or_else(|| format!("{text:?} did not arrive").into())
+    }
+
+    fn kill_daemon(&self) -> Result<()> {
+        let pid = self.daemon_pid()?.to_string();
+        self.command_line(&format!("kill -9 {pid}"));
+        Command::new("kill").args(["-9", &pid]).status()?;
+        Ok(())
     }
 
     fn daemon_pid(&self) -> Result<u32> {
