@@ -16,7 +16,11 @@ pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
         rest = match trimmed.strip_prefix('\n') {
             Some(next) => next,
             None if i + 1 == rows.len() => trimmed,
-            None if after.is_empty() => return false,
+            None if after.is_empty() => {
+                // below a full row the cursor has one of its own
+                let cursor = matches!(&rows[i + 1..], [last] if last.is_empty());
+                return cursor && width(row) + SLACK >= columns;
+            }
             None => {
                 // Broken by the agent: only because the next word had no room.
                 let gap = after.len() - trimmed.len();
@@ -50,6 +54,9 @@ mod tests {
             (&["one", "", "  two"], "one\n\n  two", 80, true),
             (&["aaaa bbbb", "cccc"], "aaaa bbbb cccc", 12, true),
             (&["aaaabbbb", "cccc"], "aaaabbbbcccc", 9, true),
+            (&["aaaabbbb", "ccccdddd", ""], "aaaabbbbccccdddd", 8, true),
+            (&["aaaabbbb", "ccccdddd", "", ""], "aaaabbbbccccdddd", 8, false),
+            (&["aaaa", ""], "aaaa", 80, false),
             (&["日本語", "日本"], "日本語日本", 7, true),
             (&["one"], "", 80, false),
             (&[], "", 80, true),
