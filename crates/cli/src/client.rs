@@ -248,11 +248,10 @@ impl Daemon {
 
     pub fn handoff(&self, session: &str, body: &HandoffBody) -> Result<Answer<HandoffAnswer>> {
         let bytes = encode(body)?;
-        // An agent is in its turn until we return: again, the same one replaces itself. A person's
-        // may have run in the meantime.
-        let repeat = match body.person {
-            false => Repeat::Safe,
-            true => Repeat::Never,
+        // The id was made here: again is the same handoff.
+        let repeat = match body.id {
+            Some(_) => Repeat::Safe,
+            None => Repeat::Never,
         };
         self.door.ask(
             Request::post(&path(session, "/handoff")).json(&bytes),

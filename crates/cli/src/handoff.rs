@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use sm_core::Hold;
-use sm_daemon::api::types::{HandoffView, SessionView};
+use sm_daemon::api::types::{HandoffView, OpenHandoffView, SessionView};
 
 use crate::text::{Look, Tone, duration, one_line};
 
@@ -15,10 +15,6 @@ pub trait Told {
     fn generations(&self) -> String;
     /// From the end of the turn until the successor had its prompt.
     fn took(&self) -> Option<String>;
-    /// Why it has not ended yet.
-    fn waits_for(&self, session: &SessionView) -> String;
-    /// An open one, for a line about its session.
-    fn open_line(&self, look: &Look, session: &SessionView) -> String;
     /// One that has ended, for a line about its session.
     fn ended_line(&self, look: &Look) -> String;
 }
@@ -53,42 +49,6 @@ impl Told for HandoffView {
         self.took_ms.map(|ms| span(ms.max(0)))
     }
 
-    fn waits_for(&self, session: &SessionView) -> String {
-        let name = one_line(&session.name);
-        if matches!(session.state.as_str(), "lost" | "exited") {
-            return format!("goes on after: sm restore {name}");
-        }
-        let waits = match (self.state.as_str(), session.state.as_str()) {
-            ("scheduled", "waiting") => {
-                return format!("waits for a person's answer (sm attach {name})");
-            }
-            ("scheduled", "compacting") => "waits until the agent has compacted its context",
-            ("scheduled", "idle" | "handing_off") => "the turn is over; saves what goes with it",
-            ("scheduled", _) => "waits for the end of the turn",
-            ("prepared", _) => "leaves the old context",
-            ("cleared", _) => "gives the successor its prompt",
-            ("prompted", _) => "the successor is in its first turn; messages follow after it",
-            _ => return String::new(),
-        };
-        // What keeps its own commands from being typed, such as a draft.
-        match &session.queue.held_reason {
-            Some(why) if session.queue.held > 0 && why != Hold::HandingOff.explain() => {
-                format!("{waits}: {}", one_line(why))
-            }
-            Some(_) | None => waits.to_owned(),
-        }
-    }
-
-    fn open_line(&self, look: &Look, session: &SessionView) -> String {
-        format!(
-            "{}: {} (begun {}; sm handoffs show {})",
-            look.paint(self.tone(), &one_line(&self.state)),
-            self.waits_for(session),
-            look.ago(&self.created_at),
-            one_line(&self.id)
-        )
-    }
-
     fn ended_line(&self, look: &Look) -> String {
         let at = self.done_at.as_deref().unwrap_or(&self.created_at);
         format!(
@@ -98,6 +58,44 @@ impl Told for HandoffView {
             self.generations(),
             one_line(&self.id)
         )
+    }
+}
+
+/// One that has not ended, for a line about its session.
+pub fn open_line(look: &Look, open: &OpenHandoffView, session: &SessionView) -> String {
+    format!(
+        "{}: {} (begun {}; sm handoffs show {})",
+        look.paint(Tone::Busy, &one_line(&open.state)),
+        waits_for(&open.state, session),
+        look.ago(&open.created_at),
+        one_line(&open.id)
+    )
+}
+
+/// Why it has not ended yet.
+fn waits_for(state: &str, session: &SessionView) -> String {
+    let name = one_line(&session.name);
+    if matches!(session.state.as_str(), "lost" | "exited") {
+        return format!("goes on after: sm restore {name}");
+    }
+    let waits = match (state, session.state.as_str()) {
+        ("scheduled", "waiting") => {
+            return format!("waits for a person's answer (sm attach {name})");
+        }
+        ("scheduled", "compacting") => "waits until the agent has compacted its context",
+        ("scheduled", "idle" | "handing_off") => "the turn is over; saves what goes with it",
+        ("scheduled", _) => "waits for the end of the turn",
+        ("prepared", _) => "leaves the old context",
+        ("cleared", _) => "gives the successor its prompt",
+        ("prompted", _) => "the successor is in its first turn; messages follow after it",
+        _ => return String::new(),
+    };
+    // What keeps its own commands from being typed, such as a draft.
+    match &session.queue.held_reason {
+        Some(why) if session.queue.held > 0 && why != Hold::HandingOff.explain() => {
+            format!("{waits}: {}", one_line(why))
+        }
+        Some(_) | None => waits.to_owned(),
     }
 }
 
@@ -133,6 +131,15 @@ pub mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
     use crate::text::tests::look;
+
+    /// One that is under way.
+    pub fn open(state: &str) -> OpenHandoffView {
+        OpenHandoffView {
+            id: handoff().id,
+            state: state.into(),
+            created_at: handoff().created_at,
+        }
+    }
 
     /// One that is done.
     pub fn handoff() -> HandoffView {
@@ -209,26 +216,17 @@ pub mod tests {
             api.state = agent.into();
             api.queue.held = usize::from(held.is_some());
             api.queue.held_reason = held.map(str::to_owned);
-            let open = HandoffView {
-                state: state.into(),
-                ..handoff()
-            };
-            assert_eq!(open.waits_for(&api), expected, "{state} {agent}");
+            assert_eq!(waits_for(state, &api), expected, "{state} {agent}");
         }
     }
 
     #[test]
     fn a_handoff_in_a_line() {
-        let open = HandoffView {
-            state: "scheduled".into(),
-            done_at: None,
-            ..handoff()
-        };
         let mut api = session("api");
         api.state = "working".into();
-        assert!(open.is_open() && !handoff().is_open());
+        assert!(!handoff().is_open());
         assert_eq!(
-            open.open_line(&look(), &api),
+            open_line(&look(), &open("scheduled"), &api),
             "scheduled: waits for the end of the turn (begun 10 min ago; sm handoffs show ho-1a2b)"
         );
         assert_eq!(

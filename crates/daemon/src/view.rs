@@ -2,7 +2,8 @@
 
 use crate::actor::Published;
 use crate::api::types::{
-    ContextView, EventView, MessageView, QueueView, SenderView, SessionView, TmuxView,
+    ContextView, EventView, MessageView, OpenHandoffView, QueueView, SenderView, SessionView,
+    TmuxView,
 };
 use crate::clock::rfc3339;
 use sm_core::signal::UsageSource;
@@ -57,6 +58,11 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
         pid: record.process.map(|process| process.pid),
         exit_code: record.exit_code,
         last_handoff_path: record.handoff.as_deref().and_then(handoff_path),
+        handoff: record.open_handoff().map(|open| OpenHandoffView {
+            id: open.id.to_string(),
+            state: open.state.word().to_string(),
+            created_at: rfc3339(open.created_at),
+        }),
         turn: record.turn.0,
         created_at: rfc3339(record.created_at),
         changed_at: rfc3339(published.changed_at),

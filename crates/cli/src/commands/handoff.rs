@@ -11,7 +11,7 @@ use clap::Args;
 use sm_core::template::handoff_template;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 
-use crate::client::{Answer, Daemon};
+use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::Own;
 use crate::error::{CommandError, Kind, Result};
 use crate::print::{self, Printer};
@@ -109,6 +109,7 @@ impl Handoff {
             Asker::Person(named) => (named, None, true),
         };
         let body = HandoffBody {
+            id: Some(format!("h{}", fresh_id(10)?)),
             requester_session_id,
             person,
             file_path,

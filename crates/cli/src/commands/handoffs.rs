@@ -39,7 +39,7 @@ enum Command {
 /// Shows one handoff: its document, what was kept, every step with its time, the prompt.
 #[derive(Debug, Args)]
 struct Show {
-    /// The handoff's id; `sm handoffs` lists them.
+    /// The handoff's id, or its beginning; `sm handoffs` lists them.
     id: String,
     /// As JSON.
     #[arg(long)]

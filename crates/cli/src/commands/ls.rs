@@ -117,6 +117,7 @@ pub mod tests {
             pid: Some(4242),
             exit_code: None,
             last_handoff_path: None,
+            handoff: None,
             turn: 7,
             created_at: "2026-03-01T09:00:00Z".into(),
             changed_at: "2026-03-01T11:57:00Z".into(),

@@ -2,19 +2,17 @@
 
 use clap::Args;
 use sm_core::Hold;
-use sm_daemon::api::types::{HandoffView, SessionView};
+use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
 use crate::commands::ls::sessions_table;
 use crate::error::Result;
-use crate::handoff::Told;
+use crate::handoff::open_line;
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, one_line};
 
 /// Exited sessions are shown for so long.
 const SHOWN_AFTER_EXIT: i64 = 24 * 3600;
-/// Handoffs that are looked through for those that are under way.
-const LATEST_HANDOFFS: u32 = 200;
 
 #[derive(Debug, Args)]
 pub struct Overview {
@@ -36,27 +34,12 @@ impl Overview {
             // The sessions are what was asked for.
             Ok(None) | Err(_) => Vec::new(),
         };
-        let handoffs = match sessions.is_empty() {
-            true => Vec::new(),
-            false => daemon
-                .handoffs(None, LATEST_HANDOFFS)
-                .map_or_else(|_| Vec::new(), |handoffs| handoffs.value),
-        };
-        let text = render(&out.look, &sessions, &handoffs, &problems);
+        let text = render(&out.look, &sessions, &problems);
         out.text(&text)
     }
 }
 
-fn render(
-    look: &Look,
-    sessions: &[SessionView],
-    handoffs: &[HandoffView],
-    problems: &[String],
-) -> String {
-    let open_handoff = |session: &SessionView| {
-        let mut open = handoffs.iter().filter(|handoff| handoff.is_open());
-        open.find(|handoff| handoff.session == session.id)
-    };
+fn render(look: &Look, sessions: &[SessionView], problems: &[String]) -> String {
     let mut text = String::new();
     let attention: Vec<String> = problems
         .iter()
@@ -74,11 +57,11 @@ fn render(
     let under_way: Vec<String> = sessions
         .iter()
         .filter_map(|session| {
-            let open = open_handoff(session)?;
+            let open = session.handoff.as_ref()?;
             Some(format!(
                 "{}: {}",
                 one_line(&session.name),
-                open.open_line(look, session)
+                open_line(look, open, session)
             ))
         })
         .collect();
@@ -176,12 +159,12 @@ fn exited_lately(look: &Look, session: &SessionView) -> bool {
 mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
-    use crate::handoff::tests::handoff;
+    use crate::handoff::tests::open;
     use crate::text::tests::look;
 
     #[test]
     fn nothing_yet_says_how_to_start() {
-        insta::assert_snapshot!(render(&look(), &[], &[], &[]), @r#"
+        insta::assert_snapshot!(render(&look(), &[], &[]), @r#"
         No sessions yet.
           sm new claude --name api      start Claude Code here (or codex, or -- any program)
           sm send api "run the tests"   give it something to do
@@ -208,7 +191,7 @@ mod tests {
         long_ago.changed_at = "2026-02-01T00:00:00Z".into();
         let sessions = [session("api"), waiting, held, lost, exited, long_ago];
         let problems = ["port 8420 is taken by nginx (pid 7): set SM_PORT".to_owned()];
-        insta::assert_snapshot!(render(&look(), &sessions, &[], &problems), @r"
+        insta::assert_snapshot!(render(&look(), &sessions, &problems), @r"
         needs attention
           ! port 8420 is taken by nginx (pid 7): set SM_PORT
           ! web: permission to run Bash(rm -rf build) (sm attach web)
@@ -227,23 +210,13 @@ mod tests {
     #[test]
     fn a_handoff_under_way_is_told_and_needs_nobody() {
         let mut api = session("api");
-        api.id = "1a2b3c4d".into();
         api.state = "handing_off".into();
         api.queue.queued = 1;
         api.queue.held = 1;
         api.queue.held_reason = Some(Hold::HandingOff.explain().into());
-        let mut web = session("web");
-        web.id = "other".into();
-        let open = HandoffView {
-            state: "cleared".into(),
-            done_at: None,
-            ..handoff()
-        };
-        let ended = HandoffView {
-            session: "other".into(),
-            ..handoff()
-        };
-        insta::assert_snapshot!(render(&look(), &[api, web], &[open, ended], &[]), @r"
+        api.handoff = Some(open("cleared"));
+        let web = session("web");
+        insta::assert_snapshot!(render(&look(), &[api, web], &[]), @r"
         handing off
           api: cleared: gives the successor its prompt (begun 10 min ago; sm handoffs show ho-1a2b)
 

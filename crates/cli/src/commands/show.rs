@@ -6,7 +6,7 @@ use sm_daemon::api::types::{HandoffView, SessionView};
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
 use crate::error::Result;
-use crate::handoff::Told;
+use crate::handoff::{Told, open_line};
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, gauge, one_line};
 
@@ -98,14 +98,12 @@ pub fn render(look: &Look, session: &SessionView, handoff: Option<&HandoffView>)
             .map(|path| look.path(path))
             .unwrap_or_default(),
     );
-    let (open, ended) = match handoff {
-        Some(handoff) if handoff.is_open() => (Some(handoff), None),
-        ended => (None, ended),
-    };
+    let open = session.handoff.as_ref();
+    let ended = handoff.filter(|handoff| !handoff.is_open());
     row(
         "handoff",
         &open
-            .map(|open| open.open_line(look, session))
+            .map(|open| open_line(look, open, session))
             .unwrap_or_default(),
     );
     row(
@@ -184,7 +182,7 @@ fn queue(session: &SessionView) -> String {
 mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
-    use crate::handoff::tests::handoff;
+    use crate::handoff::tests::{handoff, open};
     use crate::text::tests::look;
 
     #[test]
@@ -216,20 +214,22 @@ mod tests {
         api.state = "working".into();
         api.generation = 2;
         api.last_handoff_path = Some("/home/ann/src/api/notes.md".into());
-        let open = HandoffView {
+        let latest = HandoffView {
             state: "scheduled".into(),
             ..handoff()
         };
-        let lines = |handoff| {
-            let text = render(&look(), &api, Some(handoff));
+        let lines = |api: &SessionView, handoff| {
+            let text = render(&look(), api, Some(handoff));
             let about = |line: &&str| line.contains("hand");
             text.lines().filter(about).collect::<Vec<_>>().join("\n")
         };
-        insta::assert_snapshot!(lines(&open), @r"
+        let mut handing = api.clone();
+        handing.handoff = Some(open("scheduled"));
+        insta::assert_snapshot!(lines(&handing, &latest), @r"
         handoff       scheduled: waits for the end of the turn (begun 10 min ago; sm handoffs show ho-1a2b)
         handoff doc   ~/src/api/notes.md
         ");
-        insta::assert_snapshot!(lines(&handoff()), @r"
+        insta::assert_snapshot!(lines(&api, &handoff()), @r"
         last handoff  done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)
         handoff doc   ~/src/api/notes.md
         ");

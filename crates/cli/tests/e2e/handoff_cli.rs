@@ -66,7 +66,7 @@ fn an_agent_hands_off_and_the_history_tells_of_it() {
     );
     assert!(shown.out.contains(&prompt), "{}", shown.out);
     world.given(&prompt);
-    let one = world.sm(&["handoffs", "show", &id, "--json"]).exits(0);
+    let one = world.sm(&["handoffs", "show", &id[..6], "--json"]).exits(0);
     assert_eq!(one.json()["id"], done["id"]);
     assert_eq!(world.show("api")["last_handoff_path"], json!(notes));
     world
@@ -176,6 +176,35 @@ fn a_body_that_merely_claims_an_id_is_refused() {
     let (_, said) = world.ask(&Request::post(&target).json(body.as_bytes()));
     assert!(said["error"].is_string(), "{said}");
     assert_eq!(latest(&world, "api"), Value::Null);
+}
+
+#[test]
+fn the_same_id_is_the_same_handoff() {
+    let world = World::new();
+    let api = text(&world.agent("api")["id"]);
+    let other = text(&world.agent("other")["id"]);
+    let notes = world.env.project().join("notes.md");
+    std::fs::write(&notes, "go on\n").unwrap();
+    let ask = |session: &str, id: &str| {
+        let body = json!({"id": id, "person": true, "file_path": notes}).to_string();
+        let target = format!("/sessions/{session}/handoff");
+        world.ask(&Request::post(&target).json(body.as_bytes())).1
+    };
+    let first = ask(&api, "mine1");
+    assert_eq!(first["status"], "scheduled", "{first}");
+    assert_eq!(first["id"], "mine1");
+    assert_eq!(ask(&api, "mine1")["copy"], first["copy"], "under way");
+    ended(&world, "api", "done");
+    assert_eq!(ask(&api, "mine1"), first, "after its end");
+    assert!(ask(&other, "mine1")["error"].is_string());
+    assert!(ask(&api, "no/id")["error"].is_string());
+    let all = world.sm(&["handoffs", "--json"]).exits(0).json();
+    assert_eq!(all.as_array().unwrap().len(), 1);
+    let show = world.show("api");
+    assert_eq!(
+        (&show["generation"], &show["handoff"]),
+        (&json!(2), &Value::Null)
+    );
 }
 
 #[test]

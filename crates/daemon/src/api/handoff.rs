@@ -25,7 +25,7 @@ use sm_core::{
     Trigger,
 };
 use sm_store::HandoffRow;
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -118,6 +118,15 @@ pub async fn schedule(
         Ok(known) => known,
         Err(error) => return refused(error),
     };
+    let id = match body.id.as_deref().map(own_id).transpose() {
+        Ok(id) => id,
+        Err(error) => return refused(error),
+    };
+    if let Some(id) = &id
+        && let Some(answer) = asked_before(&hub, &handle, id).await?
+    {
+        return Ok(Json(answer));
+    }
     let now = handle.now();
     let guards = guards(&hub);
     let profile = kind::profile(now.record.agent);
@@ -146,20 +155,23 @@ pub async fn schedule(
         ));
     }
     let kept = keep(&hub, &handle.id, &document).await?;
-    let asked = ask(&handle, trigger, guards, &document, &kept).await;
+    let asked = ask(&handle, id, trigger, guards, &document, &kept).await;
     let replaced = now
         .record
         .open_handoff()
         .filter(|open| open.state == HandoffState::Scheduled)
         .map(|open| open.id.to_string());
     match asked {
-        Ok(Ok(id)) => {
+        Ok(Ok((id, copy))) => {
+            if FilePath::new(&copy) != kept.document {
+                discard(&hub, &handle.id, &kept); // the same one was asked for at the same time
+            }
             warm(&hub, &handle);
             Ok(Json(HandoffAnswer {
                 status: Some("scheduled".into()),
+                replaced: replaced.filter(|replaced| replaced != id.as_str()),
                 id: Some(id.to_string()),
-                copy: Some(kept.document.to_string_lossy().into_owned()),
-                replaced,
+                copy: Some(copy),
                 warnings,
                 ..HandoffAnswer::default()
             }))
@@ -185,6 +197,46 @@ fn warm(hub: &Shared, handle: &Handle) {
             tracing::debug!(session = %handle.id, %error, "the archive could not be written");
         }
     });
+}
+
+/// An id of the asker's own. It becomes a part of other ids.
+fn own_id(id: &str) -> Result<HandoffId, String> {
+    let plain = id.bytes().all(|b| b.is_ascii_alphanumeric());
+    HandoffId::new(id)
+        .ok()
+        .filter(|_| plain && (4..=32).contains(&id.len()))
+        .ok_or_else(|| "id is not 4 to 32 letters and digits".to_owned())
+}
+
+/// Whoever got no answer asks again: what was scheduled stays scheduled, whatever came of it since.
+async fn asked_before(
+    hub: &Shared,
+    handle: &Handle,
+    id: &HandoffId,
+) -> Result<Option<HandoffAnswer>, ApiError> {
+    let latest = handle.now().record.handoff.as_deref().cloned();
+    let known = match latest.filter(|latest| latest.id == *id) {
+        Some(latest) => Some((handle.id.to_string(), latest.copy)),
+        None => {
+            let wanted = id.to_string();
+            let row = read::store(hub, move |store| store.handoff(&wanted)).await?;
+            row.and_then(|row| Some((row.session.clone(), stored(&row)?.copy)))
+        }
+    };
+    Ok(
+        known.map(|(session, copy)| match session == handle.id.as_str() {
+            true => HandoffAnswer {
+                status: Some("scheduled".into()),
+                id: Some(id.to_string()),
+                copy: Some(copy),
+                ..HandoffAnswer::default()
+            },
+            false => HandoffAnswer {
+                error: Some(format!("{id} is a handoff of another session")),
+                ..HandoffAnswer::default()
+            },
+        }),
+    )
 }
 
 fn guards(hub: &Shared) -> Guards {
@@ -227,15 +279,17 @@ async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<
     }
 }
 
-/// The inner error: the session has refused it after all.
+/// Its id and where its copy is. The inner error: the session has refused it after all.
 async fn ask(
     handle: &Handle,
+    id: Option<HandoffId>,
     trigger: Trigger,
     guards: Guards,
     document: &Document,
     kept: &Kept,
-) -> Result<Result<HandoffId, String>, ApiError> {
-    let id = HandoffId::new(format!("h{}", clock::random_hex(5))).map_err(|_| ApiError::gone())?;
+) -> Result<Result<(HandoffId, String), String>, ApiError> {
+    let made = || HandoffId::new(format!("h{}", clock::random_hex(5)));
+    let id = id.map_or_else(made, Ok).map_err(|_| ApiError::gone())?;
     let handoff = NewHandoff {
         id: id.clone(),
         trigger,
@@ -252,8 +306,8 @@ async fn ask(
     };
     sessions::act(handle, Event::HandoffAsked { handoff, guards }).await?;
     let now = handle.now();
-    if now.record.handoff.as_ref().is_some_and(|h| h.id == id) {
-        return Ok(Ok(id));
+    if let Some(asked) = now.record.handoff.as_ref().filter(|h| h.id == id) {
+        return Ok(Ok((id, asked.copy.clone())));
     }
     let profile = kind::profile(now.record.agent);
     let why = now
@@ -343,26 +397,48 @@ pub async fn show(
     State(hub): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<HandoffView>, ApiError> {
+    let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
     let found = read::store(&hub, move |store| {
-        let Some(row) = store.handoff(&id)? else {
-            return Ok(None);
+        let row = match store.handoff(&id)? {
+            Some(row) => Ok(row),
+            None => only_one(store.handoffs(None, MOST)?, &id),
+        };
+        let row = match row {
+            Ok(row) => row,
+            Err(several) => return Ok(Err(several)),
         };
         let wake = stored(&row).and_then(|handoff| handoff.wake);
         let prompt = match wake {
             Some(wake) => store.message(&row.session, wake.as_str())?,
             None => None,
         };
-        Ok(Some((row, prompt.map(|message| message.text))))
+        Ok(Ok((row, prompt.map(|message| message.text))))
     })
     .await?;
-    let shown = found.and_then(|(row, prompt)| {
-        let mut view = view(&row)?;
-        view.prompt = prompt.or(view.prompt);
-        Some(view)
-    });
-    shown.map(Json).ok_or_else(|| {
-        ApiError::not_found("there is no such handoff", "list them with: sm handoffs")
-    })
+    let unknown = || ApiError::not_found("there is no such handoff", "list them with: sm handoffs");
+    let (row, prompt) = found.map_err(|several| match several.as_slice() {
+        [] => unknown(),
+        several => ApiError::conflict(
+            format!("several handoffs begin with {shown}"),
+            format!("name one: {}", several.join(", ")),
+        ),
+    })?;
+    let mut view = view(&row).ok_or_else(unknown)?;
+    view.prompt = prompt.or(view.prompt);
+    Ok(Json(view))
+}
+
+/// The one whose id begins like this, or the first ids that do.
+fn only_one(rows: Vec<HandoffRow>, beginning: &str) -> Result<HandoffRow, Vec<String>> {
+    const NAMED: usize = 5;
+    let mut begin: Vec<HandoffRow> = rows
+        .into_iter()
+        .filter(|row| row.id.starts_with(beginning))
+        .collect();
+    match begin.len() {
+        1 => begin.pop().ok_or_else(Vec::new),
+        _ => Err(begin.into_iter().take(NAMED).map(|row| row.id).collect()),
+    }
 }
 
 fn stored(row: &HandoffRow) -> Option<Handoff> {
@@ -449,4 +525,44 @@ pub async fn of_session(hub: &Shared, session: &SessionId) -> Result<Vec<Handoff
     let session = session.to_string();
     let rows = read::store(hub, move |store| store.handoffs(Some(&session), usize::MAX)).await?;
     Ok(rows.iter().filter_map(stored).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_of_askers_are_short_and_plain() {
+        for (id, good) in [
+            ("h0a1b2c3d4", true),
+            ("abcd", true),
+            ("abc", false),
+            ("", false),
+            ("h1-wake", false),
+            ("h1.2x", false),
+            ("ü123", false),
+            (&"a".repeat(32), true),
+            (&"a".repeat(33), false),
+        ] {
+            assert_eq!(own_id(id).is_ok(), good, "{id}");
+        }
+    }
+
+    #[test]
+    fn a_beginning_names_one_or_several() {
+        let rows = |ids: &[&str]| -> Vec<HandoffRow> {
+            let row = |id: &&str| HandoffRow {
+                id: (*id).to_string(),
+                session: "s".into(),
+                created_at: 1,
+                state: "done".into(),
+                json: String::new(),
+            };
+            ids.iter().map(row).collect()
+        };
+        let all = ["h1a2", "h1b3", "h2c4"];
+        assert_eq!(only_one(rows(&all), "h2").unwrap().id, "h2c4");
+        assert_eq!(only_one(rows(&all), "h1").unwrap_err(), ["h1a2", "h1b3"]);
+        assert!(only_one(rows(&all), "h9").unwrap_err().is_empty());
+    }
 }

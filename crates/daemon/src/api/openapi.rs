@@ -144,7 +144,8 @@ fn schemas() -> Value {
             "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
             "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text()})),
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
-            "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(), "turn": number(),
+            "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(),
+            "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}}, "turn": number(),
             "created_at": text(), "changed_at": text(),
             "queue": object(json!({"queued": number(), "held": number(), "held_reason": maybe_text()})),
             "attention": maybe_text(),
@@ -174,7 +175,7 @@ fn schemas() -> Value {
             "context_window_size": number(), "event": text(), "trigger": text(),
         })),
         "Handoff": object(json!({
-            "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
+            "id": text(), "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
         })),
         "Cancel": object(json!({"requester_session_id": text()})),
         "HandoffAnswer": object(json!({

@@ -22,12 +22,22 @@ pub struct SessionView {
     pub pid: Option<u32>,
     pub exit_code: Option<i32>,
     pub last_handoff_path: Option<String>,
+    /// The handoff that is under way.
+    #[serde(default)]
+    pub handoff: Option<OpenHandoffView>,
     pub turn: u64,
     pub created_at: String,
     pub changed_at: String,
     pub queue: QueueView,
     /// What a person should look at, if anything.
     pub attention: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenHandoffView {
+    pub id: String,
+    pub state: String,
+    pub created_at: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -174,6 +184,9 @@ pub struct SendBody {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoffBody {
+    /// Made by who asks: the same id is the same handoff.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
     /// The asking session's own id; `x-sm-secret` has to prove it.
     pub requester_session_id: Option<String>,
     /// A person asks, from outside of all sessions.
