@@ -10,6 +10,7 @@ mod environment;
 mod family;
 mod generic;
 mod handoff;
+mod handoff_artifacts;
 mod handoff_cli;
 mod handoff_faults;
 mod hardship;
