@@ -72,6 +72,7 @@ impl Measured {
 
     /// A round of usage reports, to one session after the other.
     fn report(&mut self, round: usize, samples: &mut Samples) -> Result<()> {
+        self.connect()?;
         let before = cost::cpu_of(self.herd.pid())?;
         for number in 0..EVENTS {
             let next = round * EVENTS + number;
@@ -92,7 +93,15 @@ impl Measured {
         Ok(())
     }
 
+    /// Anew, and used once: the daemon closes a connection on which nothing is asked for 5 s, and
+    /// so long it may take until it is this one's turn again.
+    fn connect(&mut self) -> Result<()> {
+        self.link = self.herd.link()?;
+        self.link.get("/health").map(drop)
+    }
+
     fn list(&mut self) -> Result<()> {
+        self.connect()?;
         let answer = self.link.get("/sessions")?;
         self.lists.add(answer.took);
         Ok(())
@@ -100,6 +109,7 @@ impl Measured {
 
     /// Reports have arrived where they were meant for.
     fn check(&mut self) -> Result<()> {
+        self.connect()?;
         let sessions = self.link.get("/sessions")?.json()?;
         let told = sessions.as_array().ok_or("no list")?.iter();
         let told = told.filter(|s| s["context"]["source"] == "api").count();
