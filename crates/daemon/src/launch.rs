@@ -278,6 +278,8 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
         hook.clone(),
         "log".into(),
         folder.to_string_lossy().into_owned(),
+        "--tty".into(),
+        sm_runtime::PANE_TTY.into(),
     ];
     if seat.record.agent == AgentKind::Generic {
         log.extend([

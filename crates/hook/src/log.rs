@@ -1,9 +1,10 @@
-//! `sm-hook log <dir> [--quiet-ms N --session S]`: writes a terminal's output down, raw.
+//! `sm-hook log <dir> [--tty T] [--quiet-ms N --session S]`: writes a terminal's output down, raw.
 //!
 //! tmux feeds it, and it outlives the daemon. It never waits for the daemon: a stopped one must
 //! not fill tmux's pipe. It never stops reading before the end, whatever the disk says.
 
 mod activity;
+mod sizes;
 mod times;
 mod writer;
 
@@ -17,13 +18,15 @@ use sm_client::{Paths, wire};
 
 use crate::platform;
 use activity::Activity;
+use sizes::Sizes;
 use writer::Writer;
 
 const READ_SIZE: usize = 256 * 1024;
 
 pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
     platform::log_signals();
-    let mut writer = Writer::new(Path::new(dir));
+    let sizes = value(options, "--tty").map(Sizes::new);
+    let mut writer = Writer::new(Path::new(dir), sizes);
     let mut activity = watching(options);
     let stdin = io::stdin();
     let mut lock = stdin.lock();
@@ -68,15 +71,14 @@ fn wait_for_output(stdin: std::os::fd::BorrowedFd<'_>, activity: &mut Activity) 
     }
 }
 
+fn value<'a>(options: &[&'a str], name: &str) -> Option<&'a str> {
+    let at = options.iter().position(|option| *option == name)?;
+    options.get(at + 1).copied()
+}
+
 fn watching(options: &[&str]) -> Option<Activity> {
-    let value = |name: &str| {
-        options
-            .iter()
-            .position(|option| *option == name)
-            .and_then(|at| options.get(at + 1))
-    };
-    let quiet: u64 = value("--quiet-ms")?.parse().ok()?;
-    let session = value("--session").filter(|session| wire::is_plain_word(session))?;
+    let quiet: u64 = value(options, "--quiet-ms")?.parse().ok()?;
+    let session = value(options, "--session").filter(|session| wire::is_plain_word(session))?;
     let paths = Paths::from_env().ok()?;
     Some(Activity::new(
         paths,

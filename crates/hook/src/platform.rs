@@ -16,6 +16,7 @@ unsafe extern "C" {
     fn getpgrp() -> c_int;
     fn tcsetpgrp(fd: c_int, group: c_int) -> c_int;
     fn tcgetattr(fd: c_int, settings: *mut c_void) -> c_int;
+    fn ioctl(fd: c_int, request: std::ffi::c_ulong, ...) -> c_int;
     fn tcsetattr(fd: c_int, when: c_int, settings: *const c_void) -> c_int;
 }
 
@@ -40,6 +41,15 @@ const WEXITED: c_int = 4;
 const WNOWAIT: c_int = 0x0100_0000;
 #[cfg(not(target_os = "linux"))]
 const WNOWAIT: c_int = 0x20;
+
+#[cfg(target_os = "linux")]
+const TIOCGWINSZ: std::ffi::c_ulong = 0x5413;
+#[cfg(not(target_os = "linux"))]
+const TIOCGWINSZ: std::ffi::c_ulong = 0x4008_7468;
+#[cfg(target_os = "linux")]
+const O_NOCTTY_NONBLOCK: c_int = 0x100 | 0x800;
+#[cfg(not(target_os = "linux"))]
+const O_NOCTTY_NONBLOCK: c_int = 0x2_0000 | 0x4;
 
 const STDIN: c_int = 0;
 const TCSANOW: c_int = 0;
@@ -166,4 +176,21 @@ impl Terminal {
             tcsetattr(STDIN, TCSANOW, self.settings.as_ptr().cast());
         }
     }
+}
+
+/// Columns and rows of the terminal behind a device; `None` if it is none, or gone.
+pub fn terminal_size(tty: &std::path::Path) -> Option<(u16, u16)> {
+    use std::os::fd::AsRawFd;
+    use std::os::unix::fs::OpenOptionsExt;
+    let device = std::fs::OpenOptions::new()
+        .read(true)
+        .custom_flags(O_NOCTTY_NONBLOCK)
+        .open(tty)
+        .ok()?;
+    // rows, columns, and two that nobody fills in
+    let mut size = [0_u16; 4];
+    // SAFETY: the call writes a `winsize`, four 16-bit numbers, into the array that outlives it.
+    let answer = unsafe { ioctl(device.as_raw_fd(), TIOCGWINSZ, size.as_mut_ptr()) };
+    let [rows, cols, ..] = size;
+    (answer == 0 && rows > 0 && cols > 0).then_some((cols, rows))
 }

@@ -34,8 +34,10 @@ pub(crate) struct Grid {
     pub(crate) rows: VecDeque<Row>,
     /// How many are above the screen.
     pub(crate) above: usize,
-    /// How many of those come back when it gets taller.
+    /// How many rows come back when it gets taller, if they are still here.
     pub(crate) returning: usize,
+    /// How many rows the terminal has above those that are here.
+    pub(crate) beyond: usize,
     pub(crate) keeps: Above,
     size: Size,
     /// Rows that have left for good, oldest first.
@@ -68,6 +70,7 @@ impl Grid {
             above: rows.len() - size.rows(),
             rows,
             returning: 0,
+            beyond: 0,
             keeps,
             size,
             gone: Vec::new(),
@@ -202,16 +205,23 @@ impl Grid {
     fn let_go(&mut self) {
         while self.above > KEPT {
             self.above -= 1;
+            self.beyond += 1;
             self.gone.extend(self.rows.pop_front());
         }
-        self.returning = self.returning.min(self.above);
     }
 
     /// Nothing above comes back any more.
     pub fn let_all_go(&mut self) {
         self.gone.extend(self.rows.drain(..self.above));
+        self.beyond += self.above;
         self.above = 0;
         self.returning = 0;
+    }
+
+    /// The terminal has nothing above the screen any more.
+    pub fn forget_above(&mut self) {
+        self.let_all_go();
+        self.beyond = 0;
     }
 
     /// Takes everything down to the last row with something on it; the screen is blank then.
@@ -282,7 +292,7 @@ impl Grid {
                 }
             }
         } else {
-            let back = self.returning.min(rows - old);
+            let back = self.returning.min(self.above).min(rows - old);
             self.above -= back;
             self.returning -= back;
             self.rows.resize(self.above + rows, Row::default());
@@ -296,7 +306,7 @@ impl Grid {
         let mut rows = VecDeque::with_capacity(self.rows.len());
         let old = std::mem::take(&mut self.rows);
         let mut line: Vec<Cell> = Vec::new();
-        let mut at = 0;
+        let (mut at, mut count) = (0, 0);
         // Where in the present line the cursor stands; beyond all text: at its end.
         let mut offset = None;
         for (y, row) in old.into_iter().enumerate() {
@@ -308,11 +318,14 @@ impl Grid {
             }
             line.extend(&row.cells);
             at = at.max(row.at);
+            count += 1;
             if row.wrapped && y + 1 < self.above + self.size.rows() {
                 continue;
             }
             let first = rows.len();
             split_line(&line, row.wrapped, at, cols, &mut rows);
+            self.adjust_returning(y + 1 - count, count, first, rows.len() - first);
+            count = 0;
             if let Some(offset) = offset.take() {
                 place = find(&rows, first, offset);
             }
@@ -321,9 +334,24 @@ impl Grid {
         }
         rows.resize(rows.len().max(self.size.rows()), Row::default());
         self.above = rows.len() - self.size.rows();
-        self.returning = self.returning.min(self.above);
+        self.returning = self.returning.min(self.beyond + self.above);
         self.rows = rows;
         place
+    }
+
+    /// A line that took `before` rows from `y` on takes `after` of them from `to` on. tmux's rule
+    /// for how many rows come back then, which takes their number for a place.
+    fn adjust_returning(&mut self, y: usize, before: usize, to: usize, after: usize) {
+        let (y, to) = (y + self.beyond, to + self.beyond);
+        if after > before && y <= self.returning {
+            self.returning += after - before;
+        } else if after < before && self.returning > to {
+            let fewer = before - after;
+            self.returning = match self.returning > to + fewer {
+                true => self.returning - fewer,
+                false => to,
+            };
+        }
     }
 }
 

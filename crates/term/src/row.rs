@@ -150,15 +150,16 @@ impl Row {
         }
     }
 
+    /// A part of the row becomes blank. It stays as long as it was, which counts when it is wrapped
+    /// anew.
     pub fn erase(&mut self, from: usize, to: usize) {
         if from >= self.cells.len() || from >= to {
             return;
         }
         self.split(from);
         self.split(to);
-        if to >= self.cells.len() {
-            self.cells.truncate(from);
-        } else if let Some(cells) = self.cells.get_mut(from..to) {
+        let to = to.min(self.cells.len());
+        if let Some(cells) = self.cells.get_mut(from..to) {
             cells.fill(BLANK);
         }
     }

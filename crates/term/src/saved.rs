@@ -156,6 +156,7 @@ impl Writer {
         self.extent(grid.size());
         self.size(grid.above);
         self.size(grid.returning);
+        self.size(grid.beyond);
         self.size(grid.back);
         self.rows(grid.rows.iter(), clusters);
     }
@@ -354,9 +355,10 @@ impl<'a> Reader<'a> {
 
     fn grid(&mut self, keeps: Above) -> Option<Grid> {
         let size = self.extent()?;
-        let (above, returning, back) = (self.size()?, self.size()?, self.size()?);
+        let (above, returning) = (self.size()?, self.size()?);
+        let (beyond, back) = (self.size()?, self.size()?);
         let rows = self.rows()?;
-        if rows.len() != above.checked_add(size.rows())? || returning > above {
+        if rows.len() != above.checked_add(size.rows())? {
             return None;
         }
         if keeps == Above::Lost && above > 0 {
@@ -364,6 +366,7 @@ impl<'a> Reader<'a> {
         }
         let mut grid = Grid::from_rows(rows, above, size, keeps);
         grid.returning = returning;
+        grid.beyond = beyond;
         grid.back = back;
         Some(grid)
     }

@@ -233,7 +233,10 @@ impl Perform for Scribe<'_> {
             (0, 0, b'J') => match erase(csi) {
                 Erase::All => self.clear(),
                 Erase::Below if self.screen.is_home() => self.clear(),
-                Erase::Saved => self.story.let_go(self.screen),
+                Erase::Saved => {
+                    self.screen.primary.forget_above();
+                    self.story.take_gone(self.screen);
+                }
                 what @ (Erase::Below | Erase::Above | Erase::Other) => self.screen.erase(what),
             },
             (b'?', 0, last @ (b'h' | b'l')) => {

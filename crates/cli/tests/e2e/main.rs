@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod archive;
 mod contract;
 mod crash;
 mod delivery;

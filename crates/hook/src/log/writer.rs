@@ -8,6 +8,7 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::sizes::Sizes;
 use super::times::Times;
 
 /// A file is full at this size; a chunk is never split.
@@ -20,11 +21,14 @@ pub struct Writer {
     current: Option<(File, u64)>,
     lost: u64,
     times: Times,
+    sizes: Option<Sizes>,
 }
 
 impl Writer {
-    pub fn new(dir: &Path) -> Self {
-        Self::with_size(dir, FULL)
+    pub fn new(dir: &Path, sizes: Option<Sizes>) -> Self {
+        let mut writer = Self::with_size(dir, FULL);
+        writer.sizes = sizes;
+        writer
     }
 
     fn with_size(dir: &Path, full: u64) -> Self {
@@ -39,6 +43,7 @@ impl Writer {
             current: None,
             lost: 0,
             times: Times::default(),
+            sizes: None,
         }
     }
 
@@ -46,6 +51,9 @@ impl Writer {
     pub fn write(&mut self, chunk: &[u8], now: u64) {
         if let Ok(offset) = self.file_for(chunk.len()).map(|(_, size)| *size) {
             self.times.mark(&self.dir, self.number, offset, now);
+            if let Some(sizes) = &mut self.sizes {
+                sizes.look(&self.dir, self.number, offset, now);
+            }
         }
         if self.lost > 0 && !self.own_up() {
             self.lost += chunk.len() as u64;

@@ -49,6 +49,21 @@ fn every_byte_is_there_in_order_in_files_of_bounded_size() {
 }
 
 #[test]
+fn a_device_that_is_no_terminal_has_no_size_and_holds_nothing_up() {
+    let home = Home::new();
+    let dir = home.path("log");
+    for tty in ["/dev/null", "/dev/there-is-none"] {
+        let log = ["log", dir.to_str().unwrap(), "--tty", tty];
+        assert_eq!(run(&mut home.command(&log), b"text").code, Some(0));
+    }
+    assert_eq!(
+        fs::read(dir.join("terminal.000001.log")).unwrap(),
+        b"texttext"
+    );
+    assert!(!dir.join("terminal.notes").exists());
+}
+
+#[test]
 fn a_full_disk_is_survived_and_owned_up_to() {
     let home = Home::new();
     let dir = home.path("log");

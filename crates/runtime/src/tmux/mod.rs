@@ -31,7 +31,7 @@ pub use client::Events;
 pub use config::{Socket, TmuxConfig, Version};
 pub use handle::Tmux;
 pub use ids::{PaneId, TmuxSessionId, WindowId};
-pub use pane::{NewPane, PaneInfo, PaneRef};
+pub use pane::{NewPane, PANE_TTY, PaneInfo, PaneRef};
 pub use sanitize::sanitize;
 pub use screen::{Capture, Screen};
 pub use typing::{Key, Typed};

@@ -8,6 +8,9 @@ use super::watch::ExitStatus;
 use crate::error::Error;
 use std::path::{Path, PathBuf};
 
+/// In a `log_command`: the pane's own terminal device, known when the pane is made.
+pub const PANE_TTY: &str = "\u{1}tty";
+
 /// A pane to be made, in a session of its own.
 #[derive(Debug, Clone)]
 pub struct NewPane {
@@ -223,7 +226,8 @@ fn pipe_command(target: &str, log_command: &[String]) -> Result<String, Error> {
     for word in log_command {
         argument(word)?;
     }
-    let shell_line = time_format_literal(&shell_exec(log_command));
+    // A device's name has nothing in it that a shell or a format would take for its own.
+    let shell_line = time_format_literal(&shell_exec(log_command)).replace(PANE_TTY, "#{pane_tty}");
     Ok(format!("pipe-pane -O -t {target} {}", quote(&shell_line)))
 }
 

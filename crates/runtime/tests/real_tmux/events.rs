@@ -84,6 +84,21 @@ async fn another_size_is_told() {
 }
 
 #[tokio::test]
+async fn the_log_program_is_told_the_panes_device() {
+    let f = Fixture::new();
+    let told = f.path("told");
+    let mut pane = f.pane("a", "tty; exec cat");
+    let script = format!("echo told $0 and $1 > {}; exec cat", sh(&told));
+    let argv = ["sh", "-c", &script, sm_runtime::PANE_TTY, "#{x} %H"];
+    pane.log_command = argv.map(str::to_owned).to_vec();
+    let made = f.tmux.create(pane).await.unwrap();
+    let screen = f.screen_with(made.pane, "/dev/").await;
+    let device = screen.lines[0].trim().to_owned();
+    let expected = format!("told {device} and #{{x}} %H\n");
+    file_with(&told, |text| text == expected.as_bytes()).await;
+}
+
+#[tokio::test]
 async fn a_killed_pane_is_told_as_closed() {
     let mut f = Fixture::new();
     let made = f.tmux.create(f.pane("a", "exec cat")).await.unwrap();
