@@ -33,6 +33,23 @@ fn a_cleared_context_is_a_new_generation() {
 }
 
 #[test]
+fn a_session_that_was_never_prompted_is_restored_in_a_new_context() {
+    let Some(world) =
+        World::codex("a_session_that_was_never_prompted_is_restored_in_a_new_context")
+    else {
+        return;
+    };
+    world.start_idle("one", &[]);
+    world.sm(&["kill", "one"]).exits(0);
+    world.wait_state("one", "exited");
+    world.sm(&["restore", "one"]).exits(0);
+    let again = world.wait_state("one", "idle");
+    assert_eq!(again["generation"], 2, "nothing could be resumed");
+    world.send_wait("one", "SAY: here", &[]);
+    assert_eq!(world.show("one")["generation"], 2, "and it is that one");
+}
+
+#[test]
 fn a_restored_session_goes_on_in_its_conversation() {
     let Some(world) = World::codex("a_restored_session_goes_on_in_its_conversation") else {
         return;

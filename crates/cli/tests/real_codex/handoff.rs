@@ -87,6 +87,14 @@ fn codex_hands_its_work_to_an_empty_context() {
     );
     assert_eq!(done["carrier"], "clear");
     complete(&done, "half done\n");
+    if cfg!(target_os = "linux") {
+        // the lock of the new thread, before anything is typed into it
+        let steps = done["steps"].to_string();
+        assert!(
+            !steps.contains("its proof comes with the prompt"),
+            "{steps}"
+        );
+    }
 }
 
 /// Each successor reads its document, writes the next one and hands off, until the last.
