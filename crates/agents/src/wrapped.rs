@@ -55,7 +55,12 @@ mod tests {
             (&["aaaa bbbb", "cccc"], "aaaa bbbb cccc", 12, true),
             (&["aaaabbbb", "cccc"], "aaaabbbbcccc", 9, true),
             (&["aaaabbbb", "ccccdddd", ""], "aaaabbbbccccdddd", 8, true),
-            (&["aaaabbbb", "ccccdddd", "", ""], "aaaabbbbccccdddd", 8, false),
+            (
+                &["aaaabbbb", "ccccdddd", "", ""],
+                "aaaabbbbccccdddd",
+                8,
+                false,
+            ),
             (&["aaaa", ""], "aaaa", 80, false),
             (&["日本語", "日本"], "日本語日本", 7, true),
             (&["one"], "", 80, false),
