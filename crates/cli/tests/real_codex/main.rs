@@ -4,6 +4,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod archive;
 #[path = "../common/mod.rs"]
 mod common;
 mod contexts;

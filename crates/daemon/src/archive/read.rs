@@ -76,7 +76,7 @@ impl Index {
     }
 
     /// The first entry whose line was written there or later.
-    pub fn from_raw(&self, raw: Position) -> Option<Entry> {
+    pub fn since(&self, raw: Position) -> Option<Entry> {
         self.get(self.partition(|entry| entry.raw < raw))
     }
 
@@ -105,8 +105,8 @@ impl Texts {
             raw: caught.state.raw,
             line: caught.state.lines,
         };
-        let begin = index.from_raw(span.from).unwrap_or(end);
-        let stop = span.to.and_then(|to| index.from_raw(to)).unwrap_or(end);
+        let begin = index.since(span.from).unwrap_or(end);
+        let stop = span.to.and_then(|to| index.since(to)).unwrap_or(end);
         let (skipped, rest) = rest_of(caught, span);
         let rest: String = rest.iter().flat_map(|line| [&line.text, "\n"]).collect();
         Self {
