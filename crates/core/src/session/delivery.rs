@@ -4,7 +4,7 @@ use super::hooks::Answered;
 use super::{Flight, Phase, Session, State};
 use crate::effect::{Answer, Effect, EntryKind, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
-use crate::message::{Hold, Message, Mode, Purpose, Way};
+use crate::message::{Hold, Message, Mode, Way};
 use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
 use crate::words;
@@ -220,7 +220,7 @@ impl Session {
 
     /// A handoff may put a person's draft aside, where it comes back by itself.
     fn stashes_for(&self, message: &Message) -> bool {
-        self.profile.stashes && message.meta.purpose != Purpose::Said
+        self.profile.stashes && message.meta.purpose.is_handoffs()
     }
 
     fn stash(&mut self, no: u64, guard: Option<ScreenMark>, now: Timestamp) {

@@ -164,7 +164,7 @@ impl Session {
         match (self.flight_purpose(), self.profile.clear?.proof) {
             (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_SETTLE),
             (Purpose::Clear, ClearProof::AtOnce) => Some(CLEAR_LOOK),
-            (Purpose::Said | Purpose::Wake | Purpose::Back, _) => None,
+            (Purpose::Said | Purpose::Alert | Purpose::Wake | Purpose::Back, _) => None,
         }
     }
 
@@ -242,7 +242,7 @@ impl Session {
 
     /// What the handoff itself had under way goes back to where it was.
     fn land_own_flight(&mut self, now: Timestamp) {
-        if self.flight_purpose() == Purpose::Said {
+        if !self.flight_purpose().is_handoffs() {
             return;
         }
         let flight = self.rec.flight.take();
@@ -541,7 +541,7 @@ impl Session {
             return; // a restore goes on
         }
         match purpose {
-            Purpose::Said => {}
+            Purpose::Said | Purpose::Alert => {}
             Purpose::Clear => self.clear_failed(now),
             Purpose::Wake => self.wake_failed(now),
             Purpose::Back => self.stop_to_go_back(now),

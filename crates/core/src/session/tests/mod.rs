@@ -8,6 +8,7 @@ mod found_unseen;
 mod handoff;
 mod handoff_unproven;
 mod unheard;
+mod watch;
 
 use super::*;
 use crate::effect::{Answer, Key};
@@ -32,6 +33,8 @@ const CLAUDE: Profile = Profile {
     has_transcript: true,
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
+    blocks_compaction: true,
+    usable: |window| window,
     clear: Some(Clear {
         command: "/clear",
         proof: ClearProof::AtOnce,
