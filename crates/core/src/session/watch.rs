@@ -8,12 +8,10 @@ use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Message, MessageMeta, MessageState, Mode, Purpose, Sender};
 use crate::monitor::{Level, Monitor, OnCompaction, Taken, Threshold, Values};
 use crate::session::hooks::Answered;
-use crate::signal::UsageSample;
+use crate::signal::{UsageSample, UsageSource};
 
 /// A critical alert that found no hook in this time interrupts.
 const CRITICAL_PATIENCE: i64 = 30_000;
-/// Requests of an agent that are held up before its compaction is let through.
-const HOLD_UPS: u32 = 5;
 /// Numbers of a compaction that are not known by then are told as unknown.
 const COMPACTION_TOLD: i64 = 3_000;
 /// A compaction that was reported when it began has ended by then.
@@ -223,12 +221,10 @@ impl Session {
         if self.rec.held_up.0 != here {
             self.rec.held_up = (here, 0);
         }
-        let (Some(request), true, true) =
-            (request, automatic && wanted, self.profile.blocks_compaction)
-        else {
+        let (Some(request), true) = (request, automatic && wanted) else {
             return Answered::No;
         };
-        if self.rec.held_up.1 >= HOLD_UPS {
+        if self.rec.held_up.1 >= self.profile.compaction_holds {
             return Answered::No;
         }
         self.rec.held_up.1 += 1;
@@ -277,6 +273,16 @@ impl Session {
             self.compacted(now);
         } else if !same && !seen_before {
             self.count_compaction(now);
+        }
+        if let Some(after) = tokens.1 {
+            let sample = UsageSample {
+                source: UsageSource::Transcript,
+                used_percentage: None,
+                tokens: Some(after),
+                window: None,
+                at: now,
+            };
+            self.sampled(sample, now);
         }
         if let Some(told) = self.rec.compaction_told.as_mut() {
             told.0 = tokens.0.or(told.0);

@@ -98,7 +98,8 @@ fn nothing() -> Response {
 fn print(agent: AgentKind, event: &str, answer: &Answer) -> Response {
     let shown = match answer {
         Answer::Context { .. } => Some("sm: a message was given to the agent"),
-        Answer::Nothing | Answer::Continue { .. } => None,
+        Answer::Block { .. } => Some("sm: the compaction is held up for a handoff"),
+        Answer::Nothing | Answer::Continue { .. } | Answer::Recover { .. } => None,
     };
     (StatusCode::OK, kind::answer(agent, event, answer, shown)).into_response()
 }
@@ -349,9 +350,7 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
         }
     };
     let signal = match body.event.as_deref() {
-        Some("compaction") => Signal::CompactionStarting {
-            automatic: body.trigger.as_deref() == Some("auto"),
-        },
+        Some("compaction") => Signal::CompactionReported,
         Some(other) => Signal::Other(other.to_string()),
         None => Signal::Usage(UsageSample {
             source: UsageSource::Api,

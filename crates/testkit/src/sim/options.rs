@@ -185,6 +185,8 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
+                compaction_holds: 5,
+                usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
                     proof: ClearProof::AtOnce,
@@ -207,6 +209,8 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
+                compaction_holds: 5,
+                usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
                     proof: ClearProof::WithPrompt,
@@ -225,6 +229,8 @@ impl Options {
                 has_transcript: false,
                 paste_fit: |text| PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
+                compaction_holds: 0,
+                usable: |window| window,
                 clear: None,
                 stashes: false,
                 resume_command: None,

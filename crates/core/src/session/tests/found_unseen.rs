@@ -13,7 +13,7 @@ const GENERIC: Profile = Profile {
     has_transcript: false,
     paste_fit: |text| PasteFit::unless_command(text, &[]),
     escape_interrupts: false,
-    blocks_compaction: true,
+    compaction_holds: 5,
     usable: |window| window,
     clear: None,
     stashes: false,

@@ -33,7 +33,7 @@ const CLAUDE: Profile = Profile {
     has_transcript: true,
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
-    blocks_compaction: true,
+    compaction_holds: 5,
     usable: |window| window,
     clear: Some(Clear {
         command: "/clear",
