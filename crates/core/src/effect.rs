@@ -62,6 +62,8 @@ pub enum Key {
     Escape,
     /// Puts the draft in the composer aside.
     Stash,
+    /// Empties the line in the composer: pressed only on exactly our own text.
+    Erase,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

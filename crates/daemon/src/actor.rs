@@ -2,6 +2,7 @@
 //! journals, and only then has the effects carried out. Nobody else changes the session.
 
 use crate::api::types::{MessageView, QueueView};
+use crate::archive;
 use crate::clock;
 use crate::hub::{Handle, Hub, lock};
 use crate::perform::{self, Seat};
@@ -224,7 +225,12 @@ impl Actor {
         // what cannot be written down is not accepted
         let before = can_be_refused(&event).then(|| self.session.clone());
         let turn = self.session.record().turn;
+        let generation = self.session.record().generation;
         let outcome = self.session.step(event, now);
+        let current = self.session.record().generation;
+        if current != generation {
+            archive::note_generation(&self.hub, &self.handle.id, current.0);
+        }
         if self.session.record().turn != turn {
             self.turn_since = Some(now);
         }

@@ -2,6 +2,7 @@
 
 use crate::actor::Wake;
 use crate::api::{self, Incoming};
+use crate::archive;
 use crate::hub::{Handle, Hub};
 use crate::sources;
 use crate::watch::Changed;
@@ -27,6 +28,11 @@ pub async fn terminals(hub: Arc<Hub>, mut events: Events) {
                 if let Some(handle) = of_pane(&hub, pane) {
                     let activity = kind::read_title(handle.now().record.agent, &title);
                     handle.send(Wake::Event(Event::Title(activity)));
+                }
+            }
+            RuntimeEvent::Resized { pane, cols, rows } => {
+                if let Some(handle) = of_pane(&hub, pane) {
+                    archive::note_size(&hub, &handle.id, cols, rows);
                 }
             }
             RuntimeEvent::PaneDied { pane, code, signal } => {

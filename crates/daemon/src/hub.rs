@@ -3,6 +3,7 @@
 
 use crate::actor::{Published, Wake};
 use crate::answers::Answers;
+use crate::archive::Archives;
 use crate::config::{Config, Layout};
 use crate::endings::Endings;
 use crate::handoff;
@@ -30,6 +31,7 @@ pub struct Hub {
     pub reader: Mutex<Box<dyn Reader>>,
     pub sessions: Directory,
     pub answers: Answers,
+    pub archives: Archives,
     pub mailboxes: Mailboxes,
     pub spooling: Spooling,
     pub launches: Launches,

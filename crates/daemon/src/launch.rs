@@ -3,6 +3,7 @@
 //! The environment never touches a disk or an argument list: it waits in memory for the launcher.
 
 use crate::actor::Wake;
+use crate::archive::{self, What};
 use crate::config::Config;
 use crate::hub::{Handle, Hub};
 use crate::launches::{Carrier, Environment, Ticket};
@@ -287,6 +288,10 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
         rows: seat.extra.rows.max(5),
         history_limit: None,
     };
+    let begins = pane(String::new());
+    let (cols, rows) = (begins.cols, begins.rows);
+    archive::note(hub, &seat.record.id, What::New { cols, rows });
+    archive::note_generation(hub, &seat.record.id, seat.record.generation.0);
     let name = seat.record.name.to_string();
     let made = match hub.tmux.create(pane(name.clone())).await {
         Err(sm_runtime::Error::NameTaken(_)) => hub.tmux.create(pane(format!("{name}-{id}"))).await,

@@ -8,6 +8,7 @@ mod actor;
 mod agent_files;
 mod answers;
 pub mod api;
+mod archive;
 mod clock;
 pub mod config;
 mod dispatch;

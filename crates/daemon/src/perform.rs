@@ -152,6 +152,7 @@ async fn press(seat: &Seat, key: Key, guard: Option<ScreenMark>) -> KeyOutcome {
         Key::Enter => sm_runtime::Key::Enter,
         Key::Escape => sm_runtime::Key::Escape,
         Key::Stash => sm_runtime::Key::Stash,
+        Key::Erase => sm_runtime::Key::Erase,
     };
     match seat
         .hub

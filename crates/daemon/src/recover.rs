@@ -2,6 +2,7 @@
 //! had been decided before. Nothing is done again here before it is known what had been done.
 
 use crate::actor::{Actor, Wake};
+use crate::archive;
 use crate::hub::{Handle, Hub};
 use crate::perform::{self, Told};
 use crate::stored::Stored;
@@ -119,6 +120,11 @@ pub async fn find_the_living(
                 code: dead.code,
                 signal: dead.signal,
             }));
+        }
+        if let Some(pane) = pane {
+            // what happened to it meanwhile was noted by nobody
+            archive::note_size(&hub, &id, pane.cols, pane.rows);
+            archive::note_generation(&hub, &id, now.record.generation.0);
         }
         watch_again(&hub, &handle);
     }

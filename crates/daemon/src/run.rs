@@ -10,7 +10,7 @@ use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
 use crate::watch::{Changed, Watcher};
-use crate::{clock, dispatch, recover};
+use crate::{archive, clock, dispatch, recover};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -174,6 +174,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         reader: Mutex::new(reader),
         sessions: Directory::default(),
         answers: Default::default(),
+        archives: Default::default(),
         mailboxes: Default::default(),
         spooling: Default::default(),
         launches: Default::default(),
@@ -211,6 +212,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     hub.settled.cancel();
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
     tokio::spawn(recover::empty_outbox(Arc::clone(&hub), outbox));
+    tokio::spawn(archive::keep_up(Arc::clone(&hub)));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
     for server in servers {

@@ -4,13 +4,14 @@
 //! not fill tmux's pipe. It never stops reading before the end, whatever the disk says.
 
 mod activity;
+mod times;
 mod writer;
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use sm_client::{Paths, wire};
 
@@ -36,7 +37,7 @@ pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
         match lock.read(&mut chunk) {
             Ok(0) => break,
             Ok(read) => {
-                writer.write(&chunk[..read]);
+                writer.write(&chunk[..read], since_epoch());
                 if let Some(activity) = &mut activity {
                     activity.output(Instant::now());
                 }
@@ -47,6 +48,11 @@ pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
     }
     writer.finish();
     0
+}
+
+fn since_epoch() -> u64 {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH);
+    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
 }
 
 /// Waits for output, the daemon's answer or the next thing to tell; whether there is output.

@@ -15,7 +15,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 fn play(from: u64, count: u64) -> sim::Stats {
-    match sim::run_many(from..from + count) {
+    match sim::run_many(from..from + count, Options::of_seed) {
         Ok(stats) => stats,
         Err(failure) => panic!("{failure}"),
     }

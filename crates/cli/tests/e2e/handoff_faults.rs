@@ -253,3 +253,22 @@ fn a_daemon_killed_at_any_moment_of_a_relaunch_doubles_and_loses_nothing() {
         assert_eq!(world.show("api")["tmux"], before["tmux"], "in its own pane");
     }
 }
+
+#[test]
+fn a_session_that_is_killed_while_its_agent_is_started_again_stays_dead() {
+    for wait_ms in [0, 20, 60, 150] {
+        let (world, notes) = faulty("slow_start_ms=1000");
+        let turn = Turn::begin(&world, "api");
+        let id = turn.scheduled(&world, &notes);
+        end(&process(&world.show("api")["pid"]), Signal::KILL);
+        // the fault itself: somewhere between the two processes
+        std::thread::sleep(Duration::from_millis(wait_ms));
+        world.sm(&["kill", "api"]).exits(0);
+        let ended = reaches(&world, &id, &["abandoned"]);
+        assert!(Path::new(&text(&ended["copy"])).exists());
+        let shown = world.show("api");
+        assert_eq!(shown["state"], "exited", "{shown}");
+        assert_eq!(shown["tmux"]["pane"], Value::Null);
+        assert_eq!(world.times("continue from where you left off"), 0);
+    }
+}

@@ -88,7 +88,8 @@ impl Session {
             }
             return;
         }
-        if self.rec.conversation.is_none() {
+        // after a clear that waits for its proof the old one was never named: this is the next
+        if self.rec.conversation.is_none() && !self.may_have_cleared() {
             self.record_line(EntryKind::Context, format!("conversation {conversation}"));
             self.rec.conversation = Some(conversation);
             self.rec.transcript = transcript;

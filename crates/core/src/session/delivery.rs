@@ -98,6 +98,11 @@ impl Session {
 
     /// The agent was looked at for a delivery; nothing was touched yet.
     pub(super) fn checked(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
+        let frozen = |id: &MessageId| self.message(id).is_some_and(|m| self.is_frozen(m));
+        if flight.messages.iter().any(frozen) {
+            self.drop_flight(); // a handoff was scheduled meanwhile
+            return;
+        }
         match self.rec.state {
             State::Idle => self.checked_idle(flight, evidence, now),
             State::Working => self.checked_working(flight, evidence, now),
@@ -243,7 +248,7 @@ impl Session {
     }
 
     /// The agent is in a conversation that is not (yet) known to be the session's.
-    fn is_elsewhere(&self, evidence: &Evidence) -> bool {
+    pub(super) fn is_elsewhere(&self, evidence: &Evidence) -> bool {
         let status = evidence.status.as_ref();
         let seen = status.and_then(|status| status.conversation.as_ref());
         seen.is_some_and(|seen| Some(seen) != self.rec.conversation.as_ref())

@@ -161,6 +161,7 @@ impl Session {
             tries: 0,
             refused: 0,
             unsure: false,
+            erased: false,
         });
         self.flight_at = match phase {
             Phase::Answered => Some(now.plus(PROOF_PATIENCE)),
@@ -169,7 +170,8 @@ impl Session {
             | Phase::Interrupting
             | Phase::Writing
             | Phase::Verifying
-            | Phase::Entering => None,
+            | Phase::Entering
+            | Phase::Retracting => None,
         };
         self.journal();
     }
@@ -279,6 +281,7 @@ impl Session {
                 self.look_at_flight(now);
             }
             (Phase::Stashing, KeyOutcome::Pressed) => self.look_at_flight(now),
+            (Phase::Retracting, _) => self.look_at_flight(now),
             (Phase::Stashing, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
                 self.drop_flight(); // somebody types: looked at again
                 self.recheck_at = now.plus(PASTE_AGAIN);

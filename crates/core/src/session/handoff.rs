@@ -43,7 +43,9 @@ impl Record {
         }
         if let Some(open) = self.open_handoff() {
             match open.state {
-                HandoffState::Scheduled if !trigger.is_automatic() => {} // the last one wins
+                // the last one wins, unless the agent is gone and being started for it
+                HandoffState::Scheduled
+                    if !trigger.is_automatic() && open.course == Course::Forward => {}
                 HandoffState::Prompted if self.generation > open.from => {} // it has arrived
                 state => return Some(Refusal::UnderWay(open.id.clone(), state.word())),
             }
@@ -154,7 +156,7 @@ impl Session {
             .map(|open| (open.state, open.course))
         {
             Some((HandoffState::Scheduled | HandoffState::Prepared, Course::Forward))
-                if !touched =>
+                if !touched && !self.awaits_context() =>
             {
                 self.close_handoff(HandoffState::Cancelled, "cancelled before it ran", now);
             }
@@ -258,7 +260,13 @@ impl Session {
             Ok(prepared) => prepared,
             Err(reason) => {
                 let text = format!("its document cannot be kept safe: {reason}");
+                let open = self.rec.open_handoff();
+                let gone = open.is_some_and(|h| h.course == Course::Stopping);
                 self.close_handoff(HandoffState::Abandoned, &text, now);
+                if gone && self.rec.state == State::Starting && self.rec.process.is_none() {
+                    let why = "the agent crashed, and nothing was handed off";
+                    self.end(None, why.to_string(), now); // nobody starts it again
+                }
                 return;
             }
         };
@@ -380,6 +388,19 @@ impl Session {
         }
     }
 
+    /// The session is ended: what has not arrived does not go on.
+    pub(super) fn abandon_handoff(&mut self, now: Timestamp) {
+        let open = self.rec.open_handoff();
+        if open.is_some_and(|h| h.state == HandoffState::Prompted) {
+            self.handoff_done(
+                "the successor had its prompt when the session was ended",
+                now,
+            );
+        } else {
+            self.close_handoff(HandoffState::Abandoned, "the session was ended", now);
+        }
+    }
+
     fn tell_parent(&mut self, id: &HandoffId, text: &str) {
         let Some(to) = self.rec.parent.clone() else {
             return;
@@ -392,13 +413,12 @@ impl Session {
     /// Its own commands and prompts that nobody has got yet.
     fn drop_own_messages(&mut self, now: Timestamp) {
         if self.flight_purpose().is_handoffs() {
-            self.rec.flight = None;
-            self.flight_at = None;
+            self.retract(now);
         }
         let own: Vec<(MessageId, MessageState)> = self
             .queue
             .iter()
-            .filter(|m| m.meta.purpose.is_handoffs())
+            .filter(|m| m.meta.purpose.is_handoffs() && !self.is_retracting(&m.meta.id))
             .map(|m| (m.meta.id.clone(), m.meta.state.clone()))
             .collect();
         for (id, state) in own {

@@ -48,6 +48,7 @@ impl Session {
                 self.composer_probed(&flight, evidence, asked_at, now);
             }
             Phase::Answered => self.answer_probed(&flight, evidence, now),
+            Phase::Retracting => self.retract_probed(&flight, evidence, asked_at, now),
         }
     }
 
@@ -155,6 +156,12 @@ impl Session {
                 self.hold_flight(Hold::NotTaken);
                 self.flight_at = Some(now.plus(1000));
             }
+            // in which context it would land is settled first
+            Composer::Ours
+                if self.flight_purpose().is_handoffs() && self.is_elsewhere(evidence) =>
+            {
+                self.flight_at = Some(now.plus(200));
+            }
             // the guard tells cursors and titles, not texts: it has to be of just now
             Composer::Ours if now.since(asked_at) > ENTER_FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
@@ -194,9 +201,11 @@ impl Session {
             // not shown yet, or shown and gone
             Phase::Writing | Phase::Verifying => (PASTE_PATIENCE, (waited / 2).clamp(4, 250)),
             Phase::Entering => (SETTLE, 200),
-            Phase::Checking | Phase::Stashing | Phase::Interrupting | Phase::Answered => {
-                (SETTLE, 200)
-            }
+            Phase::Checking
+            | Phase::Stashing
+            | Phase::Interrupting
+            | Phase::Answered
+            | Phase::Retracting => (SETTLE, 200),
         };
         if waited < patience {
             self.flight_at = Some(now.plus(soon));
@@ -252,7 +261,8 @@ impl Session {
             | Phase::Interrupting
             | Phase::Stashing
             | Phase::Verifying
-            | Phase::Answered => 0,
+            | Phase::Answered
+            | Phase::Retracting => 0,
         };
         let due = flight.phase_since.plus(patience);
         if now < due {

@@ -238,7 +238,7 @@ impl Session {
         }
     }
 
-    fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
+    pub(super) fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
         self.rec.exit_code = code;
         self.rec.process = None;
         self.gone_since = None;
@@ -290,8 +290,7 @@ impl Session {
             return;
         }
         if self.rec.ending {
-            let why = "the session was ended";
-            self.close_handoff(HandoffState::Abandoned, why, now);
+            self.abandon_handoff(now);
             self.end(None, "it was ended with sm kill".into(), now);
             return;
         }
@@ -317,12 +316,10 @@ impl Session {
     pub(super) fn kill(&mut self, now: Timestamp) {
         match self.rec.state {
             State::Exited => {
-                let why = "the session was ended";
-                self.close_handoff(HandoffState::Abandoned, why, now);
+                self.abandon_handoff(now);
             }
             State::Lost => {
-                let why = "the session was ended";
-                self.close_handoff(HandoffState::Abandoned, why, now);
+                self.abandon_handoff(now);
                 self.end(None, "it was lost, and then ended with sm kill".into(), now);
             }
             State::Starting
@@ -331,6 +328,7 @@ impl Session {
             | State::Waiting(_)
             | State::Compacting => {
                 self.rec.ending = true;
+                self.abandon_handoff(now); // at once: between two processes nobody ends
                 self.journal();
                 self.effect(Effect::Terminate);
             }

@@ -13,6 +13,7 @@ mod landing;
 mod life;
 mod queue;
 mod readings;
+mod retract;
 mod rotation;
 mod seen;
 mod state;

@@ -174,7 +174,10 @@ impl Session {
                 Composer::Empty | Composer::Ours | Composer::Shell | Composer::Hidden => false,
             };
         }
-        if self.rec.process.is_none() && self.rec.open_handoff().is_some() {
+        if self.rec.process.is_none()
+            && self.rec.state == State::Starting
+            && self.rec.open_handoff().is_some()
+        {
             return; // between two processes: the screen is that of the one that ended
         }
         if asked.asked_at < self.rec.since {

@@ -4,11 +4,11 @@
 //! A generation is left at most once: the clear belongs to the generation it was ordered in and is
 //! dropped with it.
 
-use super::{Session, State};
+use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, LaunchPlan};
 use crate::handoff::{Carrier, Course, HandoffState};
 use crate::ids::{ConversationId, MessageId, Timestamp};
-use crate::message::{MessageState, Proof, Purpose, Way};
+use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::ClearProof;
 use crate::words;
 
@@ -39,6 +39,14 @@ impl Session {
         handoff.clears += 1;
         let what = format!("clear{}", handoff.clears);
         self.add_own(Purpose::Clear, &what, clear.command.to_string(), now);
+    }
+
+    /// There is a clear that can still be given.
+    fn ensure_clear(&mut self, now: Timestamp) {
+        let ordered = |m: &Message| m.meta.purpose == Purpose::Clear;
+        if !self.queue.iter().any(ordered) {
+            self.add_clear(now);
+        }
     }
 
     pub(super) fn add_wake(&mut self, text: String, now: Timestamp) {
@@ -76,6 +84,7 @@ impl Session {
     /// A new generation has begun while a handoff is under way.
     pub(super) fn handoff_left_context(&mut self, now: Timestamp) {
         let generation = self.rec.generation;
+        let entered = self.may_have_cleared();
         let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
             return;
         };
@@ -89,6 +98,23 @@ impl Session {
             | HandoffState::Cancelled
             | HandoffState::Abandoned
             | HandoffState::RolledBack => return,
+        }
+        if handoff.state == HandoffState::Prepared
+            && !entered
+            && self.rec.context_since <= handoff.created_at
+        {
+            // this context was there when it was scheduled; only nobody had heard of it
+            handoff.from = generation;
+            handoff.from_conversation.clone_from(&self.rec.conversation);
+            self.handoff_step("its context was heard of late", now);
+            self.ensure_clear(now);
+            return;
+        }
+        let back = handoff.from_conversation.is_some()
+            && handoff.from_conversation == self.rec.conversation;
+        if back && !handoff.course.is_back() {
+            self.went_back(now);
+            return;
         }
         handoff.to = Some(generation);
         handoff.unproven = false;
@@ -104,16 +130,44 @@ impl Session {
         self.recheck_at = now;
     }
 
+    /// The clear may have been entered, and nothing has shown yet what became of it.
+    pub(super) fn may_have_cleared(&self) -> bool {
+        let flight = self.rec.flight.as_ref();
+        let entered = flight.is_some_and(Flight::may_be_entered);
+        self.awaits_context() || (entered && self.flight_purpose() == Purpose::Clear)
+    }
+
+    /// A person has gone back to the old conversation: it is theirs to say what comes next, and
+    /// what has not been left yet is still to be left.
+    fn went_back(&mut self, now: Timestamp) {
+        let generation = self.rec.generation;
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        if handoff.state == HandoffState::Prepared {
+            handoff.from = generation;
+            self.handoff_step("somebody went back to its conversation", now);
+            self.ensure_clear(now);
+            return;
+        }
+        handoff.to = Some(generation);
+        let why = "somebody went back to the old conversation";
+        self.close_handoff(HandoffState::RolledBack, why, now);
+    }
+
     /// Its context is gone, so nothing is cleared again.
     fn clear_is_over(&mut self, now: Timestamp) {
-        if self.flight_purpose() == Purpose::Clear {
+        let entered = self.rec.flight.as_ref().is_some_and(Flight::may_be_entered);
+        if self.flight_purpose() == Purpose::Clear && entered {
             self.rec.flight = None;
             self.flight_at = None;
+        } else if self.flight_purpose() == Purpose::Clear {
+            self.retract(now); // somebody else cleared it, and the command may stand there
         }
         let clears: Vec<(MessageId, bool)> = self
             .queue
             .iter()
-            .filter(|m| m.meta.purpose == Purpose::Clear)
+            .filter(|m| m.meta.purpose == Purpose::Clear && !self.is_retracting(&m.meta.id))
             .map(|m| (m.meta.id.clone(), m.meta.state.is_pending()))
             .collect();
         for (id, pending) in clears {
@@ -245,6 +299,11 @@ impl Session {
         if !self.flight_purpose().is_handoffs() {
             return;
         }
+        let retracting = |f: &Flight| f.phase == Phase::Retracting;
+        if self.rec.flight.as_ref().is_some_and(retracting) {
+            self.retracted(now); // it goes with the process
+            return;
+        }
         let flight = self.rec.flight.take();
         self.flight_at = None;
         for id in flight.map(|f| f.messages).unwrap_or_default() {
@@ -272,7 +331,7 @@ impl Session {
         };
         let (state, course, relaunches) = (open.state, open.course, open.relaunches);
         if self.rec.ending {
-            self.close_handoff(HandoffState::Abandoned, "the session was ended", now);
+            self.abandon_handoff(now);
             return false;
         }
         match (course, state) {
@@ -498,7 +557,9 @@ impl Session {
                     self.effect(Effect::StopAgent { launch });
                 } else if open.course == Course::BackStopping {
                     self.start_back(now);
-                } else if self.preparing.is_none() {
+                } else if open.state == HandoffState::Scheduled {
+                    self.prepare(now); // asked for again: the daemon was killed meanwhile
+                } else {
                     self.start_successor(now);
                 }
             }

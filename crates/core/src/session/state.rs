@@ -200,6 +200,9 @@ pub struct Flight {
     /// Nobody can find out whether it was pasted: it is finished, and nothing is claimed.
     #[serde(default)]
     pub unsure: bool,
+    /// What stood in the composer of it was erased.
+    #[serde(default)]
+    pub erased: bool,
 }
 
 impl Flight {
@@ -227,13 +230,19 @@ pub enum Phase {
     Entering,
     /// A hook, the mailbox or the launch line has it; waiting for the proof.
     Answered,
+    /// It is no longer wanted: what stands in the composer of it is taken back.
+    Retracting,
 }
 
 impl Phase {
     pub fn touched_agent(self) -> bool {
         match self {
             Self::Checking | Self::Stashing | Self::Interrupting => false,
-            Self::Writing | Self::Verifying | Self::Entering | Self::Answered => true,
+            Self::Writing
+            | Self::Verifying
+            | Self::Entering
+            | Self::Answered
+            | Self::Retracting => true,
         }
     }
 }

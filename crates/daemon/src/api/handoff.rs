@@ -12,7 +12,7 @@ use crate::clock::{self, rfc3339};
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept};
 use crate::hub::Handle;
-use crate::launch;
+use crate::{archive, launch};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -26,6 +26,7 @@ use sm_core::{
 };
 use sm_store::HandoffRow;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A file system that does not answer in this time is not waited for.
@@ -152,14 +153,17 @@ pub async fn schedule(
         .filter(|open| open.state == HandoffState::Scheduled)
         .map(|open| open.id.to_string());
     match asked {
-        Ok(Ok(id)) => Ok(Json(HandoffAnswer {
-            status: Some("scheduled".into()),
-            id: Some(id.to_string()),
-            copy: Some(kept.document.to_string_lossy().into_owned()),
-            replaced,
-            warnings,
-            ..HandoffAnswer::default()
-        })),
+        Ok(Ok(id)) => {
+            warm(&hub, &handle);
+            Ok(Json(HandoffAnswer {
+                status: Some("scheduled".into()),
+                id: Some(id.to_string()),
+                copy: Some(kept.document.to_string_lossy().into_owned()),
+                replaced,
+                warnings,
+                ..HandoffAnswer::default()
+            }))
+        }
         Ok(Err(why)) => {
             discard(&hub, &handle.id, &kept);
             refused(why)
@@ -169,6 +173,18 @@ pub async fn schedule(
             Err(error)
         }
     }
+}
+
+/// What the terminal has shown until now is rendered while the turn goes on: little is left to do
+/// between the two contexts.
+fn warm(hub: &Shared, handle: &Handle) {
+    let (hub, handle) = (Arc::clone(hub), handle.clone());
+    tokio::spawn(async move {
+        let extra = Arc::clone(&handle.now().extra);
+        if let Err(error) = archive::catch_up(&hub, &handle.id, &extra).await {
+            tracing::debug!(session = %handle.id, %error, "the archive could not be written");
+        }
+    });
 }
 
 fn guards(hub: &Shared) -> Guards {

@@ -1,6 +1,7 @@
 //! The daemon's HTTP API: one table of routes, one file per subject.
 
 pub mod access;
+mod archive;
 mod daemon;
 mod error;
 mod events;
@@ -48,6 +49,9 @@ pub fn router(hub: Shared) -> Router {
         .route("/sessions/{session}/wait", get(sessions::wait))
         .route("/sessions/{session}/attach", get(sessions::attach))
         .route("/sessions/{session}/output", get(output::output))
+        .route("/sessions/{session}/archive", get(archive::archive))
+        .route("/sessions/{session}/archive/about", get(archive::about))
+        .route("/sessions/{session}/archive/search", get(archive::search))
         .route("/sessions/{session}/events", get(events::of_session))
         .route(
             "/sessions/{session}/messages",

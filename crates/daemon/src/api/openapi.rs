@@ -39,6 +39,9 @@ routes! {
     "get" "/sessions/{session}/wait" "Wait until the session has a state" ("for", "timeout_ms") None, "Session";
     "get" "/sessions/{session}/attach" "The command that attaches to its terminal" () None, "Attach";
     "get" "/sessions/{session}/output" "Readable text of its terminal" ("lines") None, "Output";
+    "get" "/sessions/{session}/archive" "Everything its terminal has shown, or one generation of it, as text; with raw=true the terminal's bytes (a stream)" ("generation", "raw") None, "Any";
+    "get" "/sessions/{session}/archive/about" "Where the archive lies, and which generations it has" () None, "Archive";
+    "get" "/sessions/{session}/archive/search" "Lines of the archive that match a regular expression, one JSON object a line (a stream)" ("pattern", "ignore_case", "context", "generation") None, "Found";
     "get" "/sessions/{session}/events" "Its history" ("after", "limit") None, "Event[]";
     "get" "/sessions/{session}/messages" "Messages not yet consumed; all of them with all=true" ("all") None, "Message[]";
     "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
@@ -195,6 +198,11 @@ fn schemas() -> Value {
             "created_at": text(), "prompted_at": maybe_text(), "done_at": maybe_text(), "took_ms": maybe_number(), "prompt": maybe_text(),
         })),
         "Attach": object(json!({"argv": texts()})),
+        "Archive": object(json!({
+            "folder": text(), "text": text(), "raw": text(), "lines": number(), "rendered": number(),
+            "generations": {"type": "array", "items": object(json!({"generation": number(), "at": maybe_text()}))},
+        })),
+        "Found": object(json!({"line": number(), "generation": number(), "at": maybe_text(), "match": {"type": "boolean"}, "text": text()})),
         "Output": object(json!({"text": text()})),
         "Gc": object(json!({"dry_run": {"type": "boolean"}})),
         "GcReport": object(json!({

@@ -264,6 +264,37 @@ pub struct TemplateView {
     pub text: String,
 }
 
+/// What `GET /sessions/{s}/archive/about` tells.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ArchiveView {
+    /// Where the text lies.
+    pub folder: String,
+    /// The files that can be searched: text, and the terminal's own bytes.
+    pub text: String,
+    pub raw: String,
+    pub lines: u64,
+    /// How many bytes of the log had to be rendered for this answer.
+    pub rendered: u64,
+    pub generations: Vec<GenerationView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GenerationView {
+    pub generation: u32,
+    pub at: Option<String>,
+}
+
+/// A line that was found, or one near it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundView {
+    pub line: u64,
+    pub generation: u32,
+    pub at: Option<String>,
+    #[serde(rename = "match")]
+    pub matches: bool,
+    pub text: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct OutputView {
     pub text: String,

@@ -8,6 +8,8 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
+use super::times::Times;
+
 /// A file is full at this size; a chunk is never split.
 const FULL: u64 = 16 * 1024 * 1024;
 
@@ -17,6 +19,7 @@ pub struct Writer {
     number: u32,
     current: Option<(File, u64)>,
     lost: u64,
+    times: Times,
 }
 
 impl Writer {
@@ -35,10 +38,15 @@ impl Writer {
             full,
             current: None,
             lost: 0,
+            times: Times::default(),
         }
     }
 
-    pub fn write(&mut self, chunk: &[u8]) {
+    /// `now`: milliseconds since the epoch.
+    pub fn write(&mut self, chunk: &[u8], now: u64) {
+        if let Ok(offset) = self.file_for(chunk.len()).map(|(_, size)| *size) {
+            self.times.mark(&self.dir, self.number, offset, now);
+        }
         if self.lost > 0 && !self.own_up() {
             self.lost += chunk.len() as u64;
             return;
@@ -146,8 +154,9 @@ mod tests {
     fn files(dir: &Path) -> Vec<(String, String)> {
         let mut files: Vec<_> = fs::read_dir(dir)
             .unwrap()
-            .map(|entry| {
-                let path = entry.unwrap().path();
+            .map(|entry| entry.unwrap().path())
+            .filter(|path| path.extension().is_some_and(|ext| ext == "log"))
+            .map(|path| {
                 let name = path.file_name().unwrap().to_string_lossy().into_owned();
                 (name, String::from_utf8(fs::read(path).unwrap()).unwrap())
             })
@@ -176,12 +185,12 @@ mod tests {
             "dd",
             "eeeeeeeeee",
         ] {
-            writer.write(chunk.as_bytes());
+            writer.write(chunk.as_bytes(), 0);
         }
         writer.finish();
         // Another process goes on where this one ended.
         let mut writer = Writer::with_size(&dir, 10);
-        writer.write(b"f");
+        writer.write(b"f", 0);
         assert_eq!(
             files(&dir),
             named(&[
@@ -202,11 +211,11 @@ mod tests {
         let file = temp.path().join("terminal.000001.log");
         symlink("/dev/full", &file).unwrap();
         let mut writer = Writer::with_size(temp.path(), 1000);
-        writer.write(b"12345");
-        writer.write(b"678");
+        writer.write(b"12345", 0);
+        writer.write(b"678", 0);
         fs::remove_file(&file).unwrap();
-        writer.write(b"back");
-        writer.write(b" again");
+        writer.write(b"back", 0);
+        writer.write(b" again", 0);
         assert_eq!(
             files(temp.path()),
             named(&[(
@@ -222,9 +231,9 @@ mod tests {
         let dir = temp.path().join("gone");
         let mut writer = Writer::with_size(&dir, 1000);
         fs::remove_dir_all(&dir).unwrap();
-        writer.write(b"12");
+        writer.write(b"12", 0);
         fs::create_dir(&dir).unwrap();
-        writer.write(b"x");
+        writer.write(b"x", 0);
         let text = &files(&dir)[0].1;
         assert_eq!(
             text,

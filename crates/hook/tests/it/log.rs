@@ -26,6 +26,11 @@ fn every_byte_is_there_in_order_in_files_of_bounded_size() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
+    let (times, names): (Vec<_>, Vec<_>) = names.into_iter().partition(|n| n.ends_with(".times"));
+    let first = fs::read_to_string(dir.join(&times[0])).unwrap();
+    let (offset, at) = first.lines().next().unwrap().split_once(' ').unwrap();
+    assert_eq!((times.len(), offset), (3, "0"));
+    assert!(at.parse::<u64>().unwrap() > 1_700_000_000_000, "{at}");
     assert_eq!(
         names,
         [

@@ -258,15 +258,17 @@ fn setup(config: &TmuxConfig) -> Vec<String> {
     }
     // A program's end is pushed at once: a command inside a hook notifies nobody, one that the
     // hook defers does, and the name of the hidden window is seen by nobody else.
-    lines.push(format!(
-        "set-hook -g pane-died {}",
-        quote(&format!(
-            "run-shell -b -d 0 -C 'rename-window -t ={KEEPER}: {KEEPER}'"
-        ))
-    ));
+    // The same for another size: what the program draws then is drawn for that size.
+    for event in ["pane-died", "window-resized", "window-layout-changed"] {
+        lines.push(format!(
+            "set-hook -g {event} {}",
+            quote(&format!(
+                "run-shell -b -d 0 -C 'rename-window -t ={KEEPER}: {KEEPER}'"
+            ))
+        ));
+    }
     // Everything else within a second. What it says does not matter, only that it changed.
-    let all =
-        "#{S:#{W:#{P:#{pane_id}#{pane_dead}#{pane_dead_status}#{pane_dead_signal}#{pane_title}}}}";
+    let all = "#{S:#{W:#{P:#{pane_id}#{pane_dead}#{pane_dead_status}#{pane_dead_signal}#{pane_width}x#{pane_height}#{pane_title}}}}";
     lines.push(format!(
         "refresh-client -B {}",
         quote(&format!("{SUBSCRIPTION}::{all}"))

@@ -45,6 +45,8 @@ pub struct PaneInfo {
     pub pid: u32,
     /// Some: the program has ended and the pane was kept.
     pub dead: Option<ExitStatus>,
+    pub cols: u16,
+    pub rows: u16,
     pub title: String,
 }
 
@@ -234,7 +236,7 @@ pub(crate) fn fields_format(fields: &[&str]) -> String {
         .join("\t")
 }
 
-const LISTED: [&str; 9] = [
+const LISTED: [&str; 11] = [
     "session_id",
     "session_name",
     "window_id",
@@ -243,6 +245,8 @@ const LISTED: [&str; 9] = [
     "pane_dead",
     "pane_dead_status",
     "pane_dead_signal",
+    "pane_width",
+    "pane_height",
     "pane_title",
 ];
 
@@ -270,6 +274,8 @@ fn parse_listed(line: &str) -> Option<PaneInfo> {
         dead,
         status,
         signal,
+        cols,
+        rows,
         title,
     ] = fields[..]
     else {
@@ -282,6 +288,8 @@ fn parse_listed(line: &str) -> Option<PaneInfo> {
         pane: pane.parse().ok()?,
         pid: pid.parse().ok()?,
         dead: parse_dead(dead, status, signal),
+        cols: cols.parse().ok()?,
+        rows: rows.parse().ok()?,
         title: title.to_owned(),
     })
 }
@@ -321,12 +329,12 @@ mod tests {
     #[test]
     fn a_listing() {
         let lines = [
-            "$0\t_sm\t@0\t%0\t10\t0\t\t\tvm",
-            "$1\ta\t@1\t%1\t11\t0\t\t\t✳ a\tb",
-            "$2\tb\t@2\t%2\t12\t1\t3\t\t",
-            "$3\tc\t@3\t%3\t13\t1\t\t9\tx",
+            "$0\t_sm\t@0\t%0\t10\t0\t\t\t80\t24\tvm",
+            "$1\ta\t@1\t%1\t11\t0\t\t\t120\t40\t✳ a\tb",
+            "$2\tb\t@2\t%2\t12\t1\t3\t\t80\t24\t",
+            "$3\tc\t@3\t%3\t13\t1\t\t9\t80\t24\tx",
             "rubbish",
-            "$x\tc\t@3\t%3\t13\t1\t\t9\tx",
+            "$x\tc\t@3\t%3\t13\t1\t\t9\t80\t24\tx",
         ]
         .map(str::to_owned);
         let seen: Vec<_> = parse_listing(&lines)

@@ -20,6 +20,8 @@ pub enum Key {
     Escape,
     /// Ctrl+S: puts a draft aside, where an agent has that.
     Stash,
+    /// Empties the line.
+    Erase,
     Tab,
     BackTab,
     Backspace,
@@ -39,6 +41,7 @@ impl Key {
             Self::Enter => "Enter",
             Self::Escape => "Escape",
             Self::Stash => "C-s",
+            Self::Erase => "C-u",
             Self::Tab => "Tab",
             Self::BackTab => "BTab",
             Self::Backspace => "BSpace",

@@ -28,6 +28,12 @@ pub enum RuntimeEvent {
         pane: PaneId,
         title: String,
     },
+    /// The pane has another size, or is seen for the first time.
+    Resized {
+        pane: PaneId,
+        cols: u16,
+        rows: u16,
+    },
     /// The program in the pane ended; the pane is still there and can be read.
     PaneDied {
         pane: PaneId,
@@ -58,6 +64,7 @@ enum Life {
 struct Seen {
     pid: u32,
     title: Option<String>,
+    size: Option<(u16, u16)>,
     life: Life,
 }
 
@@ -82,6 +89,7 @@ impl Watch {
         let seen = |pane: &PaneInfo| Seen {
             pid: pane.pid,
             title: Some(pane.title.clone()),
+            size: Some((pane.cols, pane.rows)),
             life: if pane.dead.is_some() {
                 Life::Told
             } else {
@@ -106,6 +114,7 @@ impl Watch {
             let seen = self.known.entry(pane).or_insert_with(|| Seen {
                 pid: info.pid,
                 title: None,
+                size: None,
                 life: Life::Alive,
             });
             if seen.pid != info.pid || info.dead.is_none() {
@@ -119,6 +128,14 @@ impl Watch {
                     title: title.clone(),
                 }) {
                     seen.title = Some(title);
+                } else {
+                    again = again.max(LookAgain::Soon);
+                }
+            }
+            let (cols, rows) = (info.cols, info.rows);
+            if seen.size != Some((cols, rows)) {
+                if emit(RuntimeEvent::Resized { pane, cols, rows }) {
+                    seen.size = Some((cols, rows));
                 } else {
                     again = again.max(LookAgain::Soon);
                 }
@@ -173,6 +190,8 @@ mod tests {
             pane: format!("%{id}").parse().unwrap(),
             pid: 100 + id,
             dead,
+            cols: 80,
+            rows: 24,
             title: title.into(),
         }
     }
@@ -230,6 +249,21 @@ mod tests {
     }
 
     #[test]
+    fn another_size_is_told() {
+        let now = Instant::now();
+        let mut watch = Watch::start(&[pane(1, "", None)]);
+        let mut larger = pane(1, "", None);
+        larger.cols = 132;
+        let told = RuntimeEvent::Resized {
+            pane: larger.pane,
+            cols: 132,
+            rows: 24,
+        };
+        check(&mut watch, &[larger.clone()], now, &[told]);
+        check(&mut watch, &[larger], now, &[]);
+    }
+
+    #[test]
     fn a_pane_first_seen_dead_is_told() {
         let new = pane(4, "t", code(127));
         let mut watch = Watch::default();
@@ -237,6 +271,11 @@ mod tests {
             RuntimeEvent::TitleChanged {
                 pane: new.pane,
                 title: "t".into(),
+            },
+            RuntimeEvent::Resized {
+                pane: new.pane,
+                cols: 80,
+                rows: 24,
             },
             RuntimeEvent::PaneDied {
                 pane: new.pane,

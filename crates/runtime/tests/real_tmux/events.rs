@@ -53,10 +53,34 @@ async fn ends_are_told_with_code_or_signal_and_closing_after_that() {
         f.tmux.kill_session(made.session).await.unwrap();
         let closed = RuntimeEvent::PaneClosed { pane: made.pane };
         let next = f
-            .event(|event| !matches!(event, RuntimeEvent::TitleChanged { .. }))
+            .event(|event| {
+                !matches!(
+                    event,
+                    RuntimeEvent::TitleChanged { .. } | RuntimeEvent::Resized { .. }
+                )
+            })
             .await;
         assert_eq!(next, closed);
     }
+}
+
+#[tokio::test]
+async fn another_size_is_told() {
+    let mut f = Fixture::new();
+    let made = f.tmux.create(f.pane("a", "exec cat")).await.unwrap();
+    f.event(|event| matches!(event, RuntimeEvent::Resized { .. }))
+        .await;
+    let pane = made.pane;
+    for (cols, rows) in [(132, 50), (60, 12)] {
+        let (x, y) = (cols.to_string(), rows.to_string());
+        f.cli(&["resize-window", "-t", "=a:", "-x", &x, "-y", &y]);
+        let told = RuntimeEvent::Resized { pane, cols, rows };
+        f.event(|event| *event == told).await;
+    }
+    // A pane beside it takes from its width.
+    f.cli(&["split-window", "-h", "-d", "-t", "=a:", "exec cat"]);
+    let narrower = |event: &RuntimeEvent| matches!(event, RuntimeEvent::Resized { pane: told, cols, .. } if *told == pane && *cols < 60);
+    f.event(narrower).await;
 }
 
 #[tokio::test]

@@ -46,6 +46,17 @@ pub enum Stage {
     Clear,
 }
 
+/// What an agent looks like whose clear takes long.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Slow {
+    /// It shows that it works.
+    Busy,
+    /// No composer is to be seen.
+    Hidden,
+    /// It looks idle and takes no Enter.
+    Deaf,
+}
+
 /// What a turn will do.
 #[derive(Debug, Clone, Default)]
 pub struct TurnPlan {
@@ -62,6 +73,8 @@ pub struct Batch {
     pub noise: bool,
     /// The context is compacted before the next request.
     pub compact: bool,
+    /// How often the tool is `sm handoff`.
+    pub handoffs: u32,
 }
 
 /// One conversation and its record on disk.
@@ -88,6 +101,10 @@ pub struct Agent {
     pub conversations: Vec<Conversation>,
     pub current: usize,
     pub composer: Pieces,
+    /// How it shows that its clear takes long.
+    pub slow: Option<Slow>,
+    /// A draft that was put aside; the next submit brings it back.
+    pub stash: Option<Pieces>,
     pub dialog: Option<PersonNeed>,
     /// Goes on after a first-run dialog was answered.
     pub plan: TurnPlan,
@@ -127,6 +144,8 @@ impl Agent {
             conversations: Vec::new(),
             current: 0,
             composer: Vec::new(),
+            slow: None,
+            stash: None,
             dialog: None,
             plan: TurnPlan::default(),
             plans: VecDeque::new(),
@@ -160,12 +179,19 @@ impl Agent {
         !matches!(self.stage, Stage::Off | Stage::Booting | Stage::Idle)
     }
 
+    /// Enter is lost on it.
+    pub fn deaf(&self) -> bool {
+        matches!(self.stage, Stage::Booting | Stage::Off)
+            || matches!(self.slow, Some(Slow::Hidden | Slow::Deaf))
+    }
+
     /// What it truly does.
     pub fn activity(&self) -> Activity {
         match &self.dialog {
             Some(need) => Activity::Waiting(need.clone()),
             None => match self.stage {
                 Stage::Off => Activity::Unknown,
+                Stage::Clear if self.slow == Some(Slow::Busy) => Activity::Busy,
                 Stage::Idle | Stage::Clear => Activity::Idle,
                 Stage::Booting => Activity::Unknown,
                 Stage::Prompt
@@ -231,12 +257,17 @@ impl Agent {
             return None;
         }
         let text = text_of(&self.composer);
-        let composer = if self.dialog.is_some() || self.stage == Stage::Booting {
+        let hidden = self.stage == Stage::Booting || self.slow == Some(Slow::Hidden);
+        let composer = if self.dialog.is_some() || hidden {
             Composer::Hidden
+        } else if text.is_empty() && self.stash.is_some() {
+            Composer::Stashed
         } else if text.is_empty() {
             Composer::Empty
         } else if ours.is_some_and(|ours| words::same(ours, &text)) {
             Composer::Ours
+        } else if self.stash.is_some() {
+            Composer::DraftOverStash
         } else {
             Composer::Draft
         };

@@ -19,8 +19,9 @@ pub struct Checker {
     told: BTreeMap<MessageId, i64>,
     arrived_at: BTreeMap<usize, i64>,
     wrong_since: Option<i64>,
-    /// Contexts the agent has truly had.
+    /// Contexts the agent has truly had, and times it was started.
     pub contexts: u32,
+    pub launched: u32,
     /// Somebody went back: the newest conversation is not the latest one.
     pub resumed: bool,
 }
@@ -33,6 +34,7 @@ fn is_uncertain(reason: &str) -> bool {
 impl World {
     /// Text has become part of a conversation.
     pub(super) fn check_said(&mut self, text: &str) {
+        self.check_wake(text);
         self.check.said += 1;
         let base = self.check.said * 1_000_000;
         for no in 0..self.sent.len() {
@@ -48,6 +50,7 @@ impl World {
                 self.fail(what);
             }
             self.check_wanted(no);
+            self.check_frozen(no);
         }
     }
 
@@ -197,6 +200,9 @@ impl World {
                 self.agent.conversation_id()
             ));
         }
+        if let Some(open) = self.handoff_unsettled() {
+            return Some(open);
+        }
         if record.flight.is_some() {
             return Some(format!("a delivery is under way: {:?}", record.flight));
         }
@@ -206,7 +212,7 @@ impl World {
         if record.state == State::Idle && !record.asked.is_empty() {
             return Some("somebody was not told that the turn has ended".into());
         }
-        if self.agent.composer.iter().any(|_| true) {
+        if !self.agent.composer.is_empty() || self.agent.stash.is_some() {
             return Some("something is left in the composer".into());
         }
         None
@@ -214,6 +220,7 @@ impl World {
 
     /// Once the faults are over the session must not be wrong about the agent for long.
     pub(super) fn check_truth(&mut self) {
+        self.watch_drafts();
         let state = &self.daemon.session.record().state;
         let right = match (self.agent.stage, &self.agent.dialog) {
             (Stage::Off, _) => true, // if nobody reports it, it is found at the next look
@@ -300,13 +307,18 @@ impl World {
         }
         let generation = self.daemon.session.record().generation.0;
         // a session is in its first generation before an agent has ever started
-        if self.agent.kind == AgentKind::Claude && generation > self.check.contexts.max(1) {
+        // a launch that came to nothing has its generation all the same
+        // (and one that a crash may have swallowed is asked for again)
+        let nothing = (self.daemon.session.record().launch).saturating_sub(self.check.launched);
+        let most = self.check.contexts.max(1) + nothing;
+        if self.agent.kind == AgentKind::Claude && generation > most {
             self.fail(format!(
                 "generation {generation}, but the agent has had {} contexts",
                 self.check.contexts
             ));
         }
         self.check_order(order);
+        self.handoff_accounts();
     }
 
     /// Nobody is overtaken by a message that came later and is not more pressing. Accepted order is

@@ -51,7 +51,10 @@ impl World {
         self.daemon.cursors.clear(); // read again from the beginning
         self.daemon.followed = None;
         tr!(self, "RESTART");
-        let terminal_alive = self.terminal_alive;
+        // a launcher waits for a handoff only: without one its pane has ended with the agent
+        let waits = self.daemon.session.record().open_handoff().is_some();
+        let reported = !self.daemon.launch_spool.is_empty();
+        let terminal_alive = self.terminal_alive && (self.agent.alive() || waits || reported);
         if !self.step_session(Event::Recovered { terminal_alive }) {
             return;
         }
@@ -60,7 +63,7 @@ impl World {
         }
         self.daemon.journal.outbox.clear();
         for input in std::mem::take(&mut self.daemon.launch_spool) {
-            self.input(1, input);
+            self.at(1, Item::Report(input));
         }
         self.input(5, Input::Title);
         self.read_spool();

@@ -167,6 +167,9 @@ impl World {
                 let mut evidence = self
                     .agent
                     .evidence(ours.as_deref(), self.now, transcript_read);
+                // asked of the process that the session knows
+                let own = self.daemon.session.record().process;
+                evidence.alive = own.map(|own| self.agent.process == Some(own));
                 self.mutate(&mut evidence);
                 let after = self.delay(0, 3, 1_500);
                 self.input(after, Input::Probed { probe, evidence });
@@ -334,7 +337,7 @@ impl World {
     fn write_journal(&mut self, outcome: &Outcome) {
         match outcome.persist {
             Persist::Nothing | Persist::Later => {
-                if !outcome.messages.is_empty() {
+                if !outcome.messages.is_empty() || !outcome.handoffs.is_empty() {
                     self.fail("messages changed in a step that is not journaled".into());
                 }
                 return;
@@ -364,6 +367,7 @@ impl World {
                 daemon.journal.outbox.push((to.clone(), message.clone()));
             }
         }
+        self.handoffs_journaled(&outcome.handoffs);
     }
 
     fn arm_tick(&mut self) {

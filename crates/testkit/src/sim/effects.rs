@@ -12,11 +12,18 @@ impl World {
         }
         match effect {
             Effect::Launch(plan) => self.launch_agent(&plan),
-            Effect::Terminate => self.die(Some(143), None),
-            Effect::StopAgent { .. } | Effect::Prepare(_) => {}
+            Effect::Terminate if self.agent.alive() => self.die(Some(143), None),
+            Effect::Terminate => {
+                let launch = self.daemon.session.record().launch;
+                self.terminal_alive = false;
+                self.input(5, Input::TerminalGone { launch });
+            }
+            Effect::StopAgent { launch } => self.stop_agent(launch),
+            Effect::Prepare(id) => self.prepare(&id),
             Effect::CloseTerminal => self.terminal_alive = self.agent.alive(),
             Effect::Probe { probe, ours } => {
                 self.stats.probes += 1;
+                self.find_record();
                 let transcript_read = self.read_transcript();
                 if self.fault(self.options.faults.probe_lost) {
                     tr!(self, "fault: probe {probe} lost");

@@ -79,7 +79,7 @@ impl World {
             return;
         }
         let after = if self.fault(self.options.faults.hook_delayed) {
-            self.rng.between(20, 3_000)
+            self.rng.between(20, self.options.hook_delay_ms)
         } else {
             self.rng.between(1, 6)
         };

@@ -1,26 +1,42 @@
 //! The agent's life outside its turns: launch and end, compaction, `/clear`, `/resume`, and the noise
 //! of sub-agents and nested agents.
 
-use super::agent::{Conversation, Stage};
+use super::agent::{Conversation, Slow, Stage};
 use super::daemon::Input;
-use super::world::{AgentStep, World, conversation_name, tr};
+use super::world::{AgentStep, Item, World, conversation_name, tr};
 use sm_core::ids::Process;
 use sm_core::signal::{ContextSource, EndReason, Fact, Origin, Signal};
-use sm_core::{AgentKind, LaunchPlan};
+use sm_core::{AgentKind, Event, LaunchPlan};
 
 impl World {
     pub(super) fn launch_agent(&mut self, plan: &LaunchPlan) {
+        if self.agent.alive() && self.agent.launch == plan.launch {
+            return; // asked for again after a crash: it runs
+        }
         if self.agent.alive() {
             self.fail("launched while it runs".into());
+            return;
+        }
+        if self.fault(self.options.faults.launch_fails) {
+            tr!(self, "fault: launch {} fails", plan.launch);
+            self.terminal_alive = false;
+            let (launch, reason) = (plan.launch, "no such program".to_string());
+            self.at(
+                5,
+                Item::Report(Input::Event(Event::LaunchFailed { launch, reason })),
+            );
             return;
         }
         let known = plan
             .resume
             .as_ref()
             .and_then(|id| self.agent.conversations.iter().position(|c| &c.id == id));
-        if known.is_none() || self.check.contexts == 0 {
+        self.check.launched += 1;
+        let goes_back = known.is_some_and(|at| at != self.agent.current);
+        if known.is_none() || self.check.contexts == 0 || goes_back {
             self.check.contexts += 1;
         }
+        self.check.resumed |= goes_back;
         let no = self.agent.conversations.len();
         self.agent.current = match known {
             Some(at) => at,
@@ -31,6 +47,8 @@ impl World {
             }
         };
         self.terminal_alive = true;
+        self.check_launch(plan.prompt.as_deref(), known.is_some());
+        self.handoffs.clearing = None;
         let agent = &mut self.agent;
         agent.epoch += 1;
         agent.launch = plan.launch;
@@ -39,6 +57,8 @@ impl World {
             start: u64::from(plan.launch),
         });
         agent.composer.clear();
+        agent.stash = None;
+        agent.slow = None;
         agent.queued.clear();
         agent.wakes.clear();
         agent.carried.clear();
@@ -52,12 +72,8 @@ impl World {
         agent.start_due = agent.kind == AgentKind::Codex;
         agent.stage = Stage::Booting;
         tr!(self, "agent: launch {} {:?}", plan.launch, plan.prompt);
-        self.input(
-            3,
-            Input::Started {
-                launch: plan.launch,
-            },
-        );
+        let launch = plan.launch;
+        self.at(3, Item::Report(Input::Started { launch }));
         let boot = self.delay(300, 1_500, 6_000);
         self.go(boot, AgentStep::Booted);
     }
@@ -83,6 +99,7 @@ impl World {
         self.agent.stage = Stage::Off;
         self.agent.dialog = None;
         self.agent.composer.clear();
+        self.agent.stash = None;
         self.agent.wakes.clear();
         self.agent.queued.clear();
         self.agent.process = None;
@@ -94,10 +111,15 @@ impl World {
         };
         if self.fault(self.options.faults.result_lost) {
             tr!(self, "fault: nobody reports the end");
-        } else if self.daemon.up {
-            self.input(after, exited);
         } else {
-            self.daemon.launch_spool.push(exited);
+            self.at(after, Item::Report(exited));
+        }
+    }
+
+    /// The launcher reports until somebody has heard it.
+    pub(super) fn report(&mut self, input: Input) {
+        if !self.take(input.clone()) {
+            self.daemon.launch_spool.push(input);
         }
     }
 
@@ -111,6 +133,7 @@ impl World {
         self.agent.stage = Stage::Off;
         self.agent.dialog = None;
         self.agent.composer.clear();
+        self.agent.stash = None;
         self.agent.wakes.clear();
         self.agent.queued.clear();
         self.agent.process = None;
@@ -152,15 +175,19 @@ impl World {
 
     /// `/resume` of the conversation before this one.
     pub(super) fn resume(&mut self) {
-        let Some(old) = self.agent.current.checked_sub(1) else {
-            return;
-        };
+        if let Some(old) = self.agent.current.checked_sub(1) {
+            self.resume_to(old);
+        }
+    }
+
+    pub(super) fn resume_to(&mut self, old: usize) {
         self.agent.flush();
         self.agent.current = old;
         self.agent.carried.clear();
         self.agent.stop_row = 0;
         self.check.resumed = true;
         self.check.contexts += 1;
+        self.context_resumed(old);
         tr!(self, "agent: back to c{old}");
         self.enter_stage(Stage::Clear);
         self.activity_changed();
@@ -171,20 +198,33 @@ impl World {
     }
 
     pub(super) fn clear(&mut self) {
+        // whatever else is given meanwhile is frozen: it is sm's own
+        let slow = self.handoffs.clearing.is_some() && self.fault(self.options.faults.clear_slow);
+        self.agent.slow = slow.then(|| match self.rng.below(3) {
+            0 => Slow::Busy,
+            1 => Slow::Hidden,
+            _ => Slow::Deaf,
+        });
         self.enter_stage(Stage::Clear);
         if self.agent.kind == AgentKind::Claude {
             self.hook(Signal::ContextEnded {
                 reason: EndReason::Clear,
             });
         }
-        self.go(30, AgentStep::Cleared);
+        let ms = match slow {
+            true => self.rng.between(30, 14_000),
+            false => 30,
+        };
+        self.go(ms, AgentStep::Cleared);
     }
 
     pub(super) fn cleared(&mut self) {
+        self.agent.slow = None;
         self.agent.flush();
         let no = self.agent.conversations.len();
         self.open_conversation(conversation_name(no));
-        self.agent.current = no;
+        let old = std::mem::replace(&mut self.agent.current, no);
+        self.context_cleared(old);
         self.agent.history += 1;
         self.agent.carried.clear();
         self.agent.stop_row = 0;

@@ -13,10 +13,12 @@
 //! - a guard is compared and its key pressed in one step;
 //! - a waiter writes its text only after `Mailed { taken: true }` was journaled;
 //! - that a terminal is gone is told only as long as it is the session's;
+//! - what the launcher reports (started, exited) waits in the spool for the next daemon;
+//! - a launch that is asked for again after a crash is the same one, by its number;
 //! - the log program of a terminal repeats a report until somebody has heard it.
 //!
-//! Not played: stashed drafts and shell mode, texts that composers change or that are spilled to
-//! files, `HandingOff`, full disks, and two people. A person never replaces a pasted text by one of
+//! Not played: shell mode, texts that composers change or that are spilled to files, full disks, and
+//! two people. A person never replaces a pasted text by one of
 //! the same length between the look and the key: the guard could not tell. An agent without a status
 //! file whose hooks are all lost after an unheard `/clear`, while a person submits our text, gets it
 //! twice; such schedules are rarer than the default faults reach.
@@ -27,6 +29,8 @@ mod crash;
 mod daemon;
 mod directed;
 mod effects;
+mod handoff;
+mod handoff_check;
 mod hooks;
 mod life;
 mod options;
@@ -67,10 +71,13 @@ pub fn run(seed: u64, options: &Options) -> Result<Stats, Box<Failure>> {
 }
 
 /// Plays many schedules; stops at the first that breaks a rule.
-pub fn run_many(seeds: impl IntoIterator<Item = u64>) -> Result<Stats, Box<Failure>> {
+pub fn run_many(
+    seeds: impl IntoIterator<Item = u64>,
+    options: impl Fn(u64) -> Options,
+) -> Result<Stats, Box<Failure>> {
     let mut total = Stats::default();
     for seed in seeds {
-        total.add(&run(seed, &Options::of_seed(seed))?);
+        total.add(&run(seed, &options(seed))?);
     }
     Ok(total)
 }

@@ -13,6 +13,12 @@ pub struct Options {
     pub active_ms: i64,
     /// Messages sent at random times while active.
     pub messages: u32,
+    /// A hook that is delayed comes up to this much later.
+    pub hook_delay_ms: i64,
+    /// Handoffs asked for at random times while active.
+    pub handoffs: u32,
+    /// The agent's process can be seen to have its record open before anything is said in it.
+    pub locks: bool,
     pub mutation: Mutation,
     /// kill -9 at exactly this one of the points before and after journal writes and effects.
     pub crash_at: Option<u64>,
@@ -44,6 +50,17 @@ pub struct Faults {
     pub crash: u32,
     /// The origin of a hook call cannot be told.
     pub origin_unknown: u32,
+    /// `/clear` or `/resume` has no effect at all.
+    pub clear_ignored: u32,
+    /// `/clear` takes long.
+    pub clear_slow: u32,
+    /// The prompt of a successor vanishes.
+    pub prompt_vanishes: u32,
+    /// The agent cannot be started.
+    pub launch_fails: u32,
+    /// The artifacts of a handoff are never made, or its document cannot be kept.
+    pub prepare_lost: u32,
+    pub prepare_fails: u32,
 }
 
 /// What people do, in thousandths of the occasions (about every second).
@@ -74,6 +91,11 @@ pub struct Person {
     pub kills: u32,
     /// Goes back to an older conversation.
     pub resumes: u32,
+    /// Puts a draft aside.
+    pub stashes: u32,
+    /// The agent's tool is `sm handoff`; somebody cancels one.
+    pub handoffs: u32,
+    pub cancels: u32,
 }
 
 /// Ways to break the driver, to see that the checks notice.
@@ -90,6 +112,16 @@ pub enum Mutation {
     DraftIsOurs,
     /// Sub-agents' hooks are taken for the session's own.
     SubAgentIsOwn,
+    /// After a restart the context is cleared again.
+    ClearAgain,
+    /// An entered clear is taken for a new context.
+    ClearBelieved,
+    /// A message that comes while a handoff is scheduled is given to the agent all the same.
+    FreezeIgnored,
+    /// That a draft was stashed before is not seen.
+    StashUnseen,
+    /// A handoff is kept in memory until the turn is over.
+    HandoffInMemory,
 }
 
 impl Options {
@@ -101,6 +133,9 @@ impl Options {
             person: Person::default(),
             active_ms: 0,
             messages: 0,
+            hook_delay_ms: 3_000,
+            handoffs: 0,
+            locks: true,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
@@ -134,6 +169,7 @@ impl Options {
             slow: some(4, 300),
             crash: some(4, 25),
             origin_unknown: some(2, 500),
+            ..Faults::default()
         };
         let person = Person {
             prompts: some(8, 300),
@@ -151,6 +187,7 @@ impl Options {
             withdrawals: some(2, 300),
             kills: some(1, 15),
             resumes: some(2, 60),
+            ..Person::default()
         };
         let messages = match some(10, 12) {
             12 => 25, // more than fit into a row of answers
@@ -162,10 +199,53 @@ impl Options {
             person,
             active_ms: 8_000 + i64::try_from(rng.below(30_000)).unwrap_or(0),
             messages,
+            hook_delay_ms: 3_000,
+            handoffs: 0,
+            locks: true,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
         }
+    }
+
+    /// A schedule with handoffs, and what can go wrong with them.
+    pub fn handoffs_of_seed(seed: u64) -> Self {
+        let mut options = Self::of_seed(seed);
+        let mut rng = Rng::new(seed.rotate_left(29) ^ 0x4A0D_0FF5);
+        if options.agent == AgentKind::Generic {
+            options.agent = match rng.below(2) {
+                0 => AgentKind::Claude,
+                _ => AgentKind::Codex,
+            };
+        }
+        let mut some = |often: u64, most: u64| -> u32 {
+            if rng.below(10) < often {
+                u32::try_from(1 + rng.below(most)).unwrap_or(1)
+            } else {
+                0
+            }
+        };
+        let faults = &mut options.faults;
+        faults.clear_ignored = some(2, 500);
+        faults.clear_slow = some(3, 500);
+        faults.prompt_vanishes = some(1, 900);
+        faults.launch_fails = some(1, 150);
+        faults.prepare_lost = some(1, 500);
+        faults.prepare_fails = some(1, 200);
+        options.person.stashes = some(3, 150);
+        options.person.handoffs = some(5, 400);
+        options.person.cancels = some(2, 40);
+        options.handoffs = some(10, 3);
+        options.locks = some(5, 1) == 1;
+        if some(4, 1) == 1 {
+            options.hook_delay_ms = 10_000;
+        }
+        options
+    }
+
+    pub fn proves_clear_with_prompt(&self) -> bool {
+        let clear = self.profile().clear;
+        clear.is_some_and(|clear| clear.proof == ClearProof::WithPrompt)
     }
 
     pub fn profile(&self) -> Profile {

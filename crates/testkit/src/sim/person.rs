@@ -87,6 +87,19 @@ impl World {
                     self.take(Input::Event(sm_core::Event::Withdraw(id)));
                 }
             }
+            Act::Stash => {
+                // people know what they have put aside, and what is theirs
+                let theirs = |(author, _): &(Author, String)| *author == Author::Person;
+                let safe = self.agent.composer.is_empty()
+                    || (self.agent.stash.is_none() && self.agent.composer.iter().all(theirs));
+                if safe
+                    && self.agent.dialog.is_none()
+                    && self.agent.kind == sm_core::AgentKind::Claude
+                {
+                    self.stash_pressed();
+                }
+            }
+            Act::Cancel => self.cancel_handoff(),
             Act::Nudge => {
                 self.prompts += 1;
                 let text = format!("please go on p{}", self.prompts);
@@ -116,11 +129,12 @@ impl World {
         if self.agent.dialog.is_some() || self.agent.composer.is_empty() {
             return;
         }
-        if matches!(self.agent.stage, Stage::Off | Stage::Booting) {
+        if self.agent.deaf() {
             return;
         }
         tr!(self, "person: Enter");
         let pieces = std::mem::take(&mut self.agent.composer);
+        self.unstash();
         self.submit(pieces);
     }
 
@@ -182,6 +196,12 @@ impl World {
             };
             self.at(after, Item::Person(end));
         }
+        if self.rng.chance(person.stashes) && self.agent.stash.is_none() {
+            self.at(0, Item::Person(Act::Stash));
+        }
+        if self.rng.chance(person.cancels) {
+            self.at(0, Item::Person(Act::Cancel));
+        }
         if self.rng.chance(person.escapes) && !generic {
             self.at(0, Item::Person(Act::Escape));
         }
@@ -229,6 +249,16 @@ impl World {
             .composer
             .iter()
             .any(|(author, _)| *author != Author::Sm);
+        if self.agent.composer.is_empty() && self.agent.stash.is_some() {
+            let after = self.rng.between(200, 4_000);
+            self.at(after, Item::Person(Act::Stash)); // takes it back
+        }
+        let stray = !self.agent.composer.is_empty()
+            && self.daemon.up
+            && self.daemon.session.record().flight.is_none();
+        if stray && !theirs {
+            self.at(4_000, Item::Person(Act::Erase)); // text of sm's that nobody wants any more
+        }
         if theirs || self.agent.composer.len() > 1 {
             let after = self.rng.between(200, 4_000);
             let act = if self.rng.chance(500) {

@@ -51,7 +51,8 @@ impl World {
         match key {
             Key::Enter => self.stats.enters += 1,
             Key::Escape => self.stats.escapes += 1,
-            Key::Stash => {}
+            Key::Stash => self.stats.stashes += 1,
+            Key::Erase => self.stats.erasures += 1,
         }
         if let Some(need) = &self.agent.dialog {
             self.fail(format!("{key:?} was pressed in a dialog ({need:?})"));
@@ -59,7 +60,8 @@ impl World {
         }
         match key {
             Key::Enter => self.enter_pressed(),
-            Key::Stash => {}
+            Key::Stash => self.stash_pressed(),
+            Key::Erase => self.erase_pressed(),
             Key::Escape => {
                 if !self.agent.composer.is_empty() && self.agent.stage == Stage::Idle {
                     tr!(self, "Escape at idle with text in the composer");
@@ -68,6 +70,44 @@ impl World {
             }
         }
         KeyOutcome::Pressed
+    }
+
+    /// Ctrl+S: puts the draft aside, or takes it back.
+    pub(super) fn stash_pressed(&mut self) {
+        if matches!(self.agent.stage, Stage::Booting | Stage::Off) {
+            return;
+        }
+        if self.agent.composer.is_empty() {
+            self.unstash();
+            return;
+        }
+        let draft = std::mem::take(&mut self.agent.composer);
+        tr!(self, "stashed: {:?}", text_of(&draft));
+        if let Some(older) = self.agent.stash.replace(draft) {
+            let text = text_of(&older);
+            self.fail(format!("a stashed draft was destroyed: {text:?}"));
+        }
+    }
+
+    /// Ctrl+U: only ever on our own text.
+    fn erase_pressed(&mut self) {
+        let text = text_of(&self.agent.composer);
+        let ours = |(author, _): &(Author, String)| *author == Author::Sm;
+        if !self.agent.composer.iter().all(ours) {
+            self.fail(format!("a person's draft was erased: {text:?}"));
+        }
+        if !self.agent.deaf() {
+            tr!(self, "erased: {text:?}");
+            self.agent.composer.clear();
+        }
+    }
+
+    /// What was put aside stands in the composer again.
+    pub(super) fn unstash(&mut self) {
+        if let Some(draft) = self.agent.stash.take() {
+            tr!(self, "back from the stash: {:?}", text_of(&draft));
+            self.agent.composer.extend(draft);
+        }
     }
 
     fn enter_pressed(&mut self) {
@@ -91,13 +131,14 @@ impl World {
             return;
         }
         let composer = self.agent.kind != AgentKind::Generic;
-        let swallowed = (composer && self.fault(self.options.faults.enter_swallowed))
-            || matches!(self.agent.stage, Stage::Booting | Stage::Off);
+        let swallowed =
+            (composer && self.fault(self.options.faults.enter_swallowed)) || self.agent.deaf();
         if swallowed || self.agent.composer.is_empty() {
             tr!(self, "Enter: nothing happens (swallowed: {swallowed})");
             return;
         }
         let pieces = std::mem::take(&mut self.agent.composer);
+        self.unstash();
         self.enter_by_sm = true;
         self.submit(pieces);
         self.enter_by_sm = false;

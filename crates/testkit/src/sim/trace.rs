@@ -26,6 +26,17 @@ pub struct Stats {
     /// Times the owner was told that somebody is needed.
     pub calls_for_a_person: u64,
     pub virtual_ms: i64,
+    /// Handoffs that were scheduled, and the schedules that had one.
+    pub handoffs: u64,
+    pub with_handoff: u64,
+    pub handoffs_refused: u64,
+    pub handed_off: u64,
+    pub rolled_back: u64,
+    pub abandoned: u64,
+    pub clears: u64,
+    pub stops: u64,
+    pub stashes: u64,
+    pub erasures: u64,
 }
 
 impl Stats {
@@ -46,6 +57,16 @@ impl Stats {
         self.told += other.told;
         self.calls_for_a_person += other.calls_for_a_person;
         self.virtual_ms += other.virtual_ms;
+        self.handoffs += other.handoffs;
+        self.with_handoff += other.with_handoff;
+        self.handoffs_refused += other.handoffs_refused;
+        self.handed_off += other.handed_off;
+        self.rolled_back += other.rolled_back;
+        self.abandoned += other.abandoned;
+        self.clears += other.clears;
+        self.stops += other.stops;
+        self.stashes += other.stashes;
+        self.erasures += other.erasures;
     }
 }
 

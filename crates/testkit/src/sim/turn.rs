@@ -4,6 +4,7 @@
 use super::agent::{Author, Batch, Pieces, Stage, TurnPlan, text_of};
 use super::daemon::Input;
 use super::world::{Act, AgentStep, Item, World, tr};
+use sm_core::handoff::Trigger;
 use sm_core::ids::Timestamp;
 use sm_core::signal::{BreakReason, Came, ContextSource, Fact, PersonNeed, Signal};
 use sm_core::{AgentKind, Answer};
@@ -174,6 +175,10 @@ impl World {
     /// Enter on a text, by whoever.
     pub(super) fn submit(&mut self, pieces: Pieces) {
         let text = text_of(&pieces);
+        if text.starts_with("Read /") && self.fault(self.options.faults.prompt_vanishes) {
+            tr!(self, "fault: the prompt vanishes");
+            return;
+        }
         if text.starts_with('/') && self.agent.kind != AgentKind::Generic {
             self.command(&text);
             return;
@@ -210,6 +215,23 @@ impl World {
         self.agent.history += 1; // it is echoed
         if self.enter_by_sm {
             self.check_command(text);
+        }
+        if text == "/clear" && self.enter_by_sm {
+            self.check_clear();
+        }
+        if self.enter_by_sm && self.fault(self.options.faults.clear_ignored) {
+            tr!(self, "fault: {text} has no effect");
+            self.handoffs.clearing = None;
+            return;
+        }
+        if let Some(old) = text.strip_prefix("/resume ")
+            && self.agent.stage == Stage::Idle
+        {
+            let all = &self.agent.conversations;
+            match all.iter().position(|c| c.id.as_str() == old) {
+                Some(at) if at != self.agent.current => self.resume_to(at),
+                Some(_) | None => {}
+            }
         }
         if text.starts_with("/clear") {
             match self.agent.stage {
@@ -274,6 +296,10 @@ impl World {
                 tool_ms: self.rng.between(5, 4_000),
                 noise: self.rng.chance(person.nested),
                 compact: self.rng.chance(person.compacts),
+                handoffs: match self.rng.chance(person.handoffs) {
+                    true => 1 + u32::from(self.rng.chance(300)),
+                    false => 0,
+                },
             });
         }
         plan
@@ -455,6 +481,10 @@ impl World {
     fn run_tool(&mut self) {
         self.enter_stage(Stage::Tool);
         let ms = self.agent.plan.batches.front().map_or(10, |b| b.tool_ms);
+        let handoffs = self.agent.plan.batches.front().map_or(0, |b| b.handoffs);
+        for at in 1..=handoffs {
+            self.hand_off_later(ms * i64::from(at) / 3, Trigger::Agent);
+        }
         // what waited joins the result
         while let Some(text) = self.agent.wakes.pop_front() {
             self.say(&text, Came::Queued);
@@ -508,6 +538,7 @@ impl World {
         self.agent.epoch += 1;
         self.agent.dialog = None;
         self.agent.queued_clear = false;
+        self.handoffs.clearing = None;
         let at = Some(Timestamp(self.now));
         self.write(Fact::TurnEnded {
             broken: Some(BreakReason::Interrupted),

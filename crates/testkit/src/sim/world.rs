@@ -3,10 +3,12 @@
 use super::agent::Agent;
 use super::check::Checker;
 use super::daemon::{Daemon, Input};
+use super::handoff_check::Handoffs;
 use super::hooks::{HookRun, Mailbox};
 use super::options::Options;
 use super::rng::Rng;
 use super::trace::{Failure, Stats};
+use sm_core::handoff::Trigger;
 use sm_core::ids::{ConversationId, MessageId, SessionId, SessionName, Timestamp};
 use sm_core::message::{MessageState, Mode, NewMessage, Sender};
 use sm_core::session::NewSession;
@@ -68,6 +70,17 @@ pub enum Item {
         no: u64,
         active: bool,
     },
+    /// The launcher tells; it repeats it until somebody has heard it.
+    Report(Input),
+    /// The agent's process ends, as it was told.
+    StopLands {
+        launch: u32,
+    },
+    /// Somebody asks for a handoff.
+    HandoffAsked {
+        trigger: Trigger,
+        tries: u32,
+    },
     Tick,
     Restart,
     Person(Act),
@@ -116,6 +129,10 @@ pub enum Act {
     /// Something asks at an idle prompt: a question, a picker.
     Question,
     Withdraw(usize),
+    /// Puts a draft aside, or takes it back.
+    Stash,
+    /// `sm handoff --cancel`.
+    Cancel,
     /// Prompts once more, so that what waits for a turn gets one.
     Nudge,
 }
@@ -149,6 +166,7 @@ pub struct World {
     pub(super) sent: Vec<Sent>,
     pub(super) prompts: u32,
     pub(super) check: Checker,
+    pub(super) handoffs: Handoffs,
     pub(super) stats: Stats,
     pub(super) trace: VecDeque<String>,
     pub(super) failed: Option<String>,
@@ -193,6 +211,7 @@ impl World {
             sent: Vec::new(),
             prompts: 0,
             check: Checker::default(),
+            handoffs: Handoffs::default(),
             stats: Stats::default(),
             trace: VecDeque::new(),
             failed: None,
@@ -223,6 +242,15 @@ impl World {
                 let later = at + self.rng.between(1, 4_000);
                 self.at(later, Item::Person(Act::Withdraw(message)));
             }
+        }
+        for _ in 0..self.options.handoffs {
+            let trigger = match self.rng.below(4) {
+                0 => Trigger::Threshold,
+                1 => Trigger::Agent,
+                _ => Trigger::Person,
+            };
+            let at = self.rng.between(500, active);
+            self.hand_off_later(at, trigger);
         }
         let reads = self.rng.between(1_000, 20_000);
         self.at(reads, Item::SpoolRead);
@@ -292,6 +320,11 @@ impl World {
                 }
             }
             Item::Output { no, active } => self.output_reported(no, active),
+            Item::Report(input) => self.report(input),
+            Item::StopLands { launch } => self.stop_lands(launch),
+            Item::HandoffAsked { trigger, tries } => {
+                self.ask_handoff(trigger, tries);
+            }
             Item::Tick => self.tick(),
             Item::Restart => self.restart(),
             Item::Person(act) => self.person(act),

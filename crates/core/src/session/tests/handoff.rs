@@ -486,6 +486,23 @@ fn a_kill_or_a_persons_exit_while_scheduled_abandons_it_and_relaunches_nothing()
 }
 
 #[test]
+fn a_kill_between_two_processes_starts_no_other() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.on(Event::Exited {
+        launch: 1,
+        code: None,
+        signal: Some(9),
+    });
+    bench.on(Event::KillAsked);
+    assert_eq!(bench.handoff().state, HandoffState::Abandoned);
+    let outcome = bench.on(prepared("h1"));
+    assert!(launches(&outcome).is_empty());
+    bench.on(Event::TerminalGone);
+    assert_eq!(bench.state(), "exited");
+}
+
+#[test]
 fn an_agent_that_crashes_while_scheduled_is_started_again_with_the_document() {
     let mut bench = Bench::working();
     bench.on(asked("h1", Trigger::Agent));

@@ -1,0 +1,149 @@
+//! Handoffs in the simulated world: who asks for them, what makes their artifacts, and how the agent's
+//! process is ended for one. What must hold of them is in `handoff_check`.
+
+use super::daemon::Input;
+use super::world::{Item, World, id, tr};
+use sm_core::handoff::{Author, Guards, NewHandoff, Prepared, Trigger};
+use sm_core::ids::{HandoffId, Timestamp};
+use sm_core::{AgentKind, Event};
+
+/// How often somebody who got no answer asks again.
+const TRIES: u32 = 4;
+
+impl World {
+    /// Somebody asks for a handoff. True: it was answered that it is scheduled.
+    pub(super) fn ask_handoff(&mut self, trigger: Trigger, tries: u32) -> bool {
+        let no = self.handoffs.asked;
+        self.handoffs.asked += 1;
+        let id: HandoffId = id(HandoffId::new(format!("h{no}")));
+        let again = Item::HandoffAsked {
+            trigger,
+            tries: tries + 1,
+        };
+        if !self.daemon.up {
+            if tries < TRIES {
+                self.at(400, again); // the command starts a daemon and asks that
+            }
+            return false;
+        }
+        let guards = Guards {
+            cooldown: 5_000,
+            per_hour: 4,
+        };
+        let record = self.daemon.session.record();
+        let refusal = record.handoff_refusal(
+            &self.options.profile(),
+            trigger,
+            guards,
+            Timestamp(self.now),
+        );
+        if let Some(why) = refusal {
+            tr!(self, "handoff {id} refused: {why}");
+            self.stats.handoffs_refused += 1;
+            return false;
+        }
+        let handoff = NewHandoff {
+            id: id.clone(),
+            trigger,
+            author: Author::Agent,
+            document: format!("/doc/{id}.md"),
+            copy: format!("/copy/{id}.md"),
+            folder: format!("/data/{id}"),
+        };
+        if !self.take(Input::Event(Event::HandoffAsked { handoff, guards })) {
+            if tries < TRIES {
+                self.at(600, again); // no answer: asked again
+            }
+            return false;
+        }
+        self.handoff_answered(&id);
+        true
+    }
+
+    pub(super) fn cancel_handoff(&mut self) {
+        if self.daemon.up {
+            tr!(self, "person: cancels the handoff");
+            self.take(Input::Event(Event::HandoffCancelled));
+        }
+    }
+
+    /// Makes the artifacts; asked again, the same ones.
+    pub(super) fn prepare(&mut self, id: &HandoffId) {
+        if self.fault(self.options.faults.prepare_lost) {
+            tr!(self, "fault: nobody prepares {id}");
+            return;
+        }
+        let prepared = if self.fault(self.options.faults.prepare_fails) {
+            Err("the disk is full".to_string())
+        } else {
+            Ok(Prepared {
+                document: format!("/doc/{id}.md"),
+                ..Prepared::default()
+            })
+        };
+        let after = self.delay(5, 150, 20_000);
+        let handoff = id.clone();
+        self.input(
+            after,
+            Input::Event(Event::HandoffPrepared { handoff, prepared }),
+        );
+    }
+
+    /// The agent's own process is ended; its terminal and its launcher stay.
+    pub(super) fn stop_agent(&mut self, launch: u32) {
+        self.check_stop();
+        self.stats.stops += 1;
+        let after = self.delay(5, 60, 3_000);
+        self.at(after, Item::StopLands { launch });
+    }
+
+    pub(super) fn stop_lands(&mut self, launch: u32) {
+        if self.agent.alive() && self.agent.launch == launch {
+            self.check_stopped();
+            self.die(Some(143), None);
+        }
+    }
+
+    /// Which record the agent has open is asked only where hooks may say nothing.
+    pub(super) fn find_record(&mut self) {
+        let record = self.daemon.session.record();
+        let unknown = record.conversation.is_none() || record.awaits_context();
+        if self.agent.kind != AgentKind::Codex || !unknown || record.process.is_none() {
+            return;
+        }
+        let Some(conversation) = self.agent.conversation().filter(|_| self.agent.alive()) else {
+            return;
+        };
+        if conversation.started || self.options.locks {
+            let event = Event::RecordFound {
+                conversation: conversation.id.clone(),
+                transcript: format!("/rollouts/{}", conversation.id),
+                at: Timestamp(self.now),
+            };
+            self.take(Input::Event(event));
+        }
+    }
+
+    // ── for directed cases
+
+    /// The agent (or a person) asks now; the number names it.
+    pub fn hand_off(&mut self, trigger: Trigger) -> HandoffId {
+        let no = self.handoffs.asked;
+        self.ask_handoff(trigger, 0);
+        id(HandoffId::new(format!("h{no}")))
+    }
+
+    pub fn hand_off_later(&mut self, after: i64, trigger: Trigger) {
+        self.at(after, Item::HandoffAsked { trigger, tries: 0 });
+    }
+
+    /// What the journal says of it.
+    pub fn handoff(&self, id: &HandoffId) -> Option<&sm_core::Handoff> {
+        self.handoffs.rows.get(id).map(|row| &row.last)
+    }
+
+    /// How often the agent took its prompt, in whatever conversation.
+    pub fn wakes(&self, id: &HandoffId) -> usize {
+        self.handoffs.rows.get(id).map_or(0, |row| row.taken.len())
+    }
+}
