@@ -32,18 +32,10 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
             .usage
             .as_ref()
             .map_or_else(ContextView::default, |usage| ContextView {
-                used_percentage: usage.used_percentage,
+                used_percentage: record.gauge.percent_of(usage).map(f64::round),
                 tokens: usage.tokens,
-                window: usage.window,
-                source: Some(
-                    match usage.source {
-                        UsageSource::StatusLine => "status_line",
-                        UsageSource::Transcript => "transcript",
-                        UsageSource::Hook => "hook",
-                        UsageSource::Api => "api",
-                    }
-                    .to_string(),
-                ),
+                window: usage.window.or(record.gauge.window()),
+                source: Some(source(usage.source).to_string()),
                 at: Some(rfc3339(usage.at)),
             }),
         tmux: extra
@@ -62,6 +54,15 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
         changed_at: rfc3339(published.changed_at),
         attention: attention(published),
         queue: published.queue.clone(),
+    }
+}
+
+pub fn source(source: UsageSource) -> &'static str {
+    match source {
+        UsageSource::StatusLine => "status_line",
+        UsageSource::Transcript => "transcript",
+        UsageSource::Hook => "hook",
+        UsageSource::Api => "api",
     }
 }
 

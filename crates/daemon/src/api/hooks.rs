@@ -5,7 +5,7 @@ use super::{ApiError, Shared};
 use crate::actor::{Published, Wake};
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, launch, origin};
+use crate::{clock, launch, origin, recovery};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -85,6 +85,12 @@ pub async fn hook(
                     hub.answers.forget(request);
                     Answer::Nothing
                 }
+            };
+            let answer = match answer {
+                Answer::Recover { handoff: id } => recovery::text(&hub, &handle, &id)
+                    .await
+                    .map_or(Answer::Nothing, |text| Answer::Context { text }),
+                other => other,
             };
             print(agent, &event, &answer)
         }
@@ -324,7 +330,6 @@ struct UsageBody {
     total_input_tokens: Option<u64>,
     context_window_size: Option<u64>,
     event: Option<String>,
-    trigger: Option<String>,
 }
 
 pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {

@@ -276,6 +276,9 @@ pub async fn patch(
             launch::rename(&hub, &handle, &name).await;
         }
     }
+    if let Some(on) = body.watch {
+        act(&handle, Event::Watch { on }).await?;
+    }
     Ok(Json(view(&hub, &handle)))
 }
 

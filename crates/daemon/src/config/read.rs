@@ -10,6 +10,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use super::error::ConfigError;
+use super::context::Rule;
 use super::keys::{KEYS, Key, TABLES, Takes};
 use super::nearest;
 use super::settings::{Config, TmuxSocket};
@@ -227,6 +228,19 @@ impl Reading<'_> {
                     text => Some(duration(text)?),
                 };
                 set(&mut self.config, time);
+                Some(())
+            }
+            Takes::Rules { set } => {
+                let rules: Option<Vec<Rule>> = list(value)?
+                    .iter()
+                    .map(|text| Rule::parse(text, |path| self.path(path)))
+                    .collect();
+                set(&mut self.config, rules?);
+                Some(())
+            }
+            Takes::Words { set } => {
+                let words = text(value).map(|text| text.trim().to_string())?;
+                set(&mut self.config, (!words.is_empty()).then_some(words));
                 Some(())
             }
             Takes::Choice { of, set } => {
