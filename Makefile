@@ -33,14 +33,16 @@ build:
 
 release:
 	@tools/needs.sh cc
-	$(CARGO) build --release --quiet -p sm-cli -p sm-hook -p sm-testkit
+	$(CARGO) build --release --quiet -p sm-cli -p sm-testkit
+	@CARGO="$(CARGO)" tools/build-hook.sh
 
 agents:
 	@tools/install-agents.sh || echo "the real agent programs could not be installed; their tests will say that they are skipped"
 
 install:
 	@tools/needs.sh cc
-	$(CARGO) build --release --quiet -p sm-cli -p sm-hook
+	$(CARGO) build --release --quiet -p sm-cli
+	@CARGO="$(CARGO)" tools/build-hook.sh
 	@PREFIX="$(PREFIX)" tools/install.sh install
 
 uninstall:

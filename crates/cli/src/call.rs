@@ -127,11 +127,16 @@ impl Door {
 
     /// An answer that goes on, line by line.
     pub fn stream(&self, request: Request<'_>) -> Result<Lines> {
+        self.stream_after(request, PATIENCE)
+    }
+
+    /// The same, where the answer's beginning may take its time.
+    pub fn stream_after(&self, request: Request<'_>, patience: Duration) -> Result<Lines> {
         let request = self.signed(request);
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.client.stream(&request, Instant::now() + PATIENCE) {
+            match self.client.stream(&request, Instant::now() + patience) {
                 Ok(Ok(lines)) => return Ok(lines),
                 Ok(Err(response)) => return Err(refusal(&response)),
                 Err(error) => self.recover(&error, Repeat::Safe, Stopped::Start, tries)?,

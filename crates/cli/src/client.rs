@@ -10,8 +10,9 @@ use serde_json::Value;
 use sm_client::http::{HttpError, Lines, Request};
 use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
-    AttachView, EventView, HandoffAnswer, HandoffBody, HandoffView, HealthView, MessageView,
-    NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody, SessionView, StatusView,
+    ArchiveView, AttachView, EventView, HandoffAnswer, HandoffBody, HandoffView, HealthView,
+    MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody, SessionView,
+    StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
@@ -22,6 +23,18 @@ pub use crate::call::Answer;
 
 /// One request of a long wait: short enough to notice that the daemon was replaced.
 pub const WAIT_SLICE: Duration = Duration::from_secs(20);
+
+/// A long log that nobody has looked at yet is rendered first.
+const RENDERING: Duration = Duration::from_secs(600);
+
+/// What is searched for in an archive.
+#[derive(Debug)]
+pub struct ArchiveSearch<'a> {
+    pub pattern: &'a str,
+    pub ignore_case: bool,
+    pub context: usize,
+    pub generation: Option<u32>,
+}
 
 /// What `POST /gc` takes.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -286,6 +299,43 @@ impl Daemon {
             false => format!("/events?{}", query.join("&")),
         };
         self.door.stream(Request::get(&target))
+    }
+
+    // ── the archive
+
+    /// Text or raw bytes of all that the terminal has shown.
+    pub fn archive(&self, session: &str, generation: Option<u32>, raw: bool) -> Result<Lines> {
+        let mut query = vec![format!("raw={raw}")];
+        query.extend(generation.map(|number| format!("generation={number}")));
+        let target = path(session, &format!("/archive?{}", query.join("&")));
+        self.door.stream_after(Request::get(&target), RENDERING)
+    }
+
+    /// Lines that match, one JSON object a line.
+    pub fn archive_search(&self, session: &str, wanted: &ArchiveSearch<'_>) -> Result<Lines> {
+        let mut query = vec![
+            format!("pattern={}", encoded(wanted.pattern)),
+            format!("ignore_case={}", wanted.ignore_case),
+            format!("context={}", wanted.context),
+        ];
+        query.extend(
+            wanted
+                .generation
+                .map(|number| format!("generation={number}")),
+        );
+        let target = path(session, &format!("/archive/search?{}", query.join("&")));
+        self.door.stream_after(Request::get(&target), RENDERING)
+    }
+
+    pub fn archive_about(&self, session: &str) -> Result<Answer<ArchiveView>> {
+        let target = path(session, "/archive/about");
+        let response = self.door.call(&Call {
+            request: Request::get(&target),
+            patience: RENDERING,
+            repeat: Repeat::Safe,
+            stopped: Stopped::Start,
+        })?;
+        parse(&response)
     }
 
     // ── the daemon itself

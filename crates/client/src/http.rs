@@ -386,6 +386,16 @@ impl Lines {
         }
     }
 
+    /// What has come, lines or not; empty at the end. Waits for ever.
+    pub fn piece(&mut self) -> Result<Vec<u8>, HttpError> {
+        while self.pending.is_empty() && self.more {
+            self.more = self
+                .body
+                .read(&mut self.connection, &mut self.pending, None)?;
+        }
+        Ok(std::mem::take(&mut self.pending))
+    }
+
     /// The next line; `None` waits for ever.
     pub fn next(&mut self, deadline: Option<Instant>) -> Result<Line, HttpError> {
         let mut searched = 0;

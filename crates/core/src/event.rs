@@ -54,8 +54,14 @@ pub enum Event {
         code: Option<i32>,
         signal: Option<i32>,
     },
-    /// The terminal is gone and nobody knows how the agent ended.
-    TerminalGone,
+    /// The terminal of this launch is gone and nobody knows how the agent ended.
+    TerminalGone {
+        launch: u32,
+    },
+    /// The conversation that was asked for cannot be resumed: the agent begins a new one instead.
+    NotResumed {
+        launch: u32,
+    },
 
     // ── results of effects
     Probed {
@@ -84,10 +90,11 @@ pub enum Event {
         prepared: Result<Prepared, String>,
     },
 
-    /// The agent's process has the record of this conversation open.
+    /// The agent's process has this conversation open. `at`: when the conversation was made;
+    /// without a record nothing was said in it yet.
     RecordFound {
         conversation: ConversationId,
-        transcript: String,
+        transcript: Option<String>,
         at: Timestamp,
     },
     // ── time and crashes
@@ -129,7 +136,8 @@ impl Event {
             Self::Started { .. } => "started",
             Self::LaunchFailed { .. } => "launch failed",
             Self::Exited { .. } => "exited",
-            Self::TerminalGone => "terminal gone",
+            Self::TerminalGone { .. } => "terminal gone",
+            Self::NotResumed { .. } => "not resumed",
             Self::Probed { .. } => "probed",
             Self::Pasted { .. } => "pasted",
             Self::Pressed { .. } => "pressed",

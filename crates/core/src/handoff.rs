@@ -244,6 +244,12 @@ pub struct Handoff {
     pub clears: u32,
     #[serde(default)]
     pub relaunches: u32,
+    /// When Enter was first pressed on the clear: a conversation made since is not the old one.
+    #[serde(default)]
+    pub entered_at: Option<Timestamp>,
+    /// The generation in which a person's draft was put aside. It comes back when that is left.
+    #[serde(default)]
+    pub stashed: Option<Generation>,
     /// The clear was typed and taken; its proof comes with the prompt.
     #[serde(default)]
     pub unproven: bool,

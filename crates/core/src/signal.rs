@@ -250,4 +250,7 @@ pub struct Evidence {
     /// The record of the conversation was read up to its end before this evidence was sent,
     /// and what it told came as facts before it.
     pub transcript_read: bool,
+    /// The process shows every context that it has: a new one came as a found record before this
+    /// evidence was sent. False: nobody can tell.
+    pub contexts_read: bool,
 }

@@ -72,8 +72,10 @@ async fn gone(handle: Handle) {
     let mut seen = handle.subscribe();
     let ended = seen.wait_for(|p| !p.record.state.is_live());
     let reported = tokio::time::timeout(EXIT_PATIENCE, ended).await.is_ok();
-    if !reported && handle.now().extra.terminal.as_ref() == Some(&terminal) {
-        handle.send(Wake::Event(Event::TerminalGone));
+    let now = handle.now();
+    if !reported && now.extra.terminal.as_ref() == Some(&terminal) {
+        let launch = now.record.launch;
+        handle.send(Wake::Event(Event::TerminalGone { launch }));
     }
     handle.send(Wake::TerminalClosed(terminal));
 }

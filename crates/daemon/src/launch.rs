@@ -9,6 +9,7 @@ use crate::hub::{Handle, Hub};
 use crate::launches::{Carrier, Environment, Ticket};
 use crate::perform::Seat;
 use crate::stored::Terminal;
+use crate::transcripts::{self, Resume};
 use crate::{clock, probe, terminate};
 use sha2::{Digest, Sha256};
 use sm_agents::kind;
@@ -71,7 +72,7 @@ async fn again(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     };
     let folder = folder(seat)?;
     let home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
-    let request = request(seat, &plan, &folder, home.as_deref());
+    let request = request(seat, &plan, &folder, home.as_deref()).await;
     let argv = prepare_agent(seat, request, &env, home.as_deref()).await?;
     hub.launches.prepare(
         id,
@@ -129,7 +130,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     };
     let folder = folder(seat)?;
     let agent_home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
-    let request = request(seat, &plan, &folder, agent_home.as_deref());
+    let request = request(seat, &plan, &folder, agent_home.as_deref()).await;
     let prepared = prepare_agent(seat, request, &env, agent_home.as_deref()).await?;
     let secret = clock::random_hex(24);
     let hash = secret_hash(&secret);
@@ -168,29 +169,40 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     Ok(())
 }
 
-/// A conversation that was named but never begun has no record, and cannot be resumed: it begins
-/// now, under its name.
-fn start(seat: &Seat, plan: &LaunchPlan, home: Option<&Path>) -> Start {
-    let Some(conversation) = &plan.resume else {
+/// A conversation that was named but never begun begins now, under its name. In place of one that
+/// cannot be resumed another one begins, and the session is told before its agent can speak.
+async fn start(seat: &Seat, plan: &LaunchPlan, home: Option<&Path>) -> Start {
+    let Some(conversation) = plan.resume.clone() else {
         return Start::New(seat.record.conversation.clone());
     };
-    let (agent, cwd) = (seat.record.agent, Path::new(&seat.record.cwd));
-    let record = match &seat.record.transcript {
-        Some(told) => Some(PathBuf::from(told)),
-        None => home.and_then(|home| kind::transcript_path(agent, home, cwd, conversation)),
-    };
-    match record {
-        Some(record) if !record.exists() => Start::New(Some(conversation.clone())),
-        Some(_) | None => Start::Resume(conversation.clone()),
+    let (record, home, wanted) = (
+        seat.record.clone(),
+        home.map(Path::to_path_buf),
+        conversation.clone(),
+    );
+    let look = move || transcripts::can_resume(&record, home.as_deref(), &wanted);
+    match tokio::task::spawn_blocking(look).await {
+        Ok(Resume::NotBegun) => Start::New(Some(conversation)),
+        Ok(Resume::Impossible) => {
+            let launch = plan.launch;
+            seat.event(Event::NotResumed { launch });
+            Start::New(None)
+        }
+        Ok(Resume::Possible) | Err(_) => Start::Resume(conversation),
     }
 }
 
-fn request(seat: &Seat, plan: &LaunchPlan, folder: &Path, home: Option<&Path>) -> LaunchRequest {
+async fn request(
+    seat: &Seat,
+    plan: &LaunchPlan,
+    folder: &Path,
+    home: Option<&Path>,
+) -> LaunchRequest {
     let (program, mut args) = program(&seat.hub.config, seat.record.agent, &seat.extra.command);
     args.extend(seat.extra.args.iter().cloned());
     LaunchRequest {
         program: vec![program].into_iter().flatten().collect(),
-        start: start(seat, plan, home),
+        start: start(seat, plan, home).await,
         prompt: plan.prompt.clone(),
         args,
         hook_program: seat.hub.hook_program.clone(),

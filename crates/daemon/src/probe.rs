@@ -1,6 +1,5 @@
 //! Asking every source at one moment: process, status file, transcript, title and screen.
 
-use crate::clock;
 use crate::perform::Seat;
 use crate::sources::{self, Reach};
 use crate::transcripts;
@@ -10,13 +9,15 @@ use sm_core::{AgentKind, Event};
 use sm_runtime::{Capture, Screen};
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
-    // after a clear that is not proven yet the agent may have another one open
-    let unknown = seat.record.conversation.is_none() || seat.record.awaits_context();
-    if unknown && let Some((conversation, path)) = transcripts::open_record(&seat).await {
+    let open = match seat.record.seeks_context() {
+        true => transcripts::open_conversations(&seat).await,
+        false => transcripts::Open::default(),
+    };
+    if let Some(found) = open.found {
         seat.event(Event::RecordFound {
-            conversation,
-            transcript: path.to_string_lossy().into_owned(),
-            at: clock::now(),
+            conversation: found.conversation,
+            transcript: found.record.map(|path| path.to_string_lossy().into_owned()),
+            at: found.at,
         });
     }
     follow(&seat).await;
@@ -49,6 +50,7 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
         title,
         screen,
         transcript_read,
+        contexts_read: open.all,
     };
     tracing::trace!(session = %seat.record.id, ?evidence, "probed");
     seat.event(Event::Probed { probe, evidence });

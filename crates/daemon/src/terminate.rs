@@ -47,7 +47,8 @@ pub async fn terminate(seat: Seat) {
     close(&seat).await;
     let now = seat.handle.now();
     if now.record.launch == seat.record.launch && now.record.state.is_live() {
-        seat.event(Event::TerminalGone);
+        let launch = seat.record.launch;
+        seat.event(Event::TerminalGone { launch });
     }
 }
 

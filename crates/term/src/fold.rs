@@ -11,7 +11,7 @@
 
 use std::collections::{HashSet, VecDeque};
 
-use crate::line::{Line, hash, similar, skeleton};
+use crate::line::{Line, hash, similar};
 
 /// How many lines back a repetition is recognised. Four bytes each.
 pub(crate) const REMEMBERED: usize = 32_768;
@@ -23,6 +23,8 @@ const GAP: usize = 64;
 /// The new picture is longer than the old one by so many lines and its length before the two are
 /// compared.
 const PATIENCE: usize = 16;
+/// A line that changed is about where it was.
+const NEAR: usize = 2;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Fold {
@@ -181,17 +183,18 @@ impl Fold {
         let unsure = replay.held.split_off(sure.min(replay.held.len()));
         let new: Vec<&Line> = replay.held.iter().chain(&unsure).collect();
         let exact: HashSet<u32> = new.iter().map(|line| hash(&line.text)).collect();
-        let nearly: HashSet<u32> = new.iter().map(|line| skeleton(&line.text)).collect();
-        let is_kept = |line: &Line| {
-            exact.contains(&hash(&line.text))
-                || nearly.contains(&skeleton(&line.text))
-                || new
-                    .iter()
-                    .any(|new| !new.is_blank() && similar(&line.text, &new.text))
+        let fate = |(y, line): (usize, &Line)| {
+            let near = new.get(y.saturating_sub(NEAR)..new.len().min(y + NEAR + 1));
+            let near = near.unwrap_or_default();
+            match () {
+                () if line.is_blank() => Fate::Nothing,
+                () if exact.contains(&hash(&line.text)) => Fate::Again,
+                () if near.iter().any(|new| similar(&line.text, &new.text)) => Fate::Changed,
+                () => Fate::Lost,
+            }
         };
-        let texts = || replay.drawn.iter().filter(|line| !line.is_blank());
-        let kept = texts().filter(|line| is_kept(line)).count();
-        let redrawn = replay.stage == Stage::Repeated || 2 * kept >= texts().count().max(1);
+        let fates: Vec<Fate> = replay.drawn.iter().enumerate().map(fate).collect();
+        let redrawn = replay.stage == Stage::Repeated || is_redrawn(&fates);
         if !redrawn {
             for line in replay.drawn {
                 self.say(line, out);
@@ -202,28 +205,48 @@ impl Fold {
             }
             return unsure;
         }
-        let lost: Vec<bool> = replay
-            .drawn
-            .iter()
-            .map(|line| !line.is_blank() && !is_kept(line))
-            .collect();
         // In the order of the picture: what is lost stands before what followed it there.
         let mut held = VecDeque::from(replay.held);
-        for (line, lost) in replay.drawn.into_iter().zip(lost) {
-            if lost {
-                self.say(line, out);
-            } else if let Some(same) = held.iter().position(|new| new.text == line.text)
-                && !line.is_blank()
-            {
-                for new in held.drain(..=same) {
-                    self.say(new, out);
+        for (line, fate) in replay.drawn.into_iter().zip(fates) {
+            match fate {
+                Fate::Lost => self.say(line, out),
+                Fate::Again => {
+                    let same = held.iter().position(|new| new.text == line.text);
+                    for new in held.drain(..same.map_or(0, |at| at + 1)) {
+                        self.say(new, out);
+                    }
                 }
+                Fate::Nothing | Fate::Changed => {}
             }
         }
         for line in held {
             self.say(line, out);
         }
         unsure
+    }
+}
+
+/// What became of a line of the old picture in the new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fate {
+    /// It was blank.
+    Nothing,
+    Again,
+    /// It counts, spins or grows about where it was.
+    Changed,
+    Lost,
+}
+
+/// Whether so much came again that the old picture need not be said whole.
+fn is_redrawn(fates: &[Fate]) -> bool {
+    let count = |fate| fates.iter().filter(|f| **f == fate).count();
+    let (again, changed) = (count(Fate::Again), count(Fate::Changed));
+    let texts = again + changed + count(Fate::Lost);
+    match again {
+        // A line or two that only count. Of more that would be pages of a list.
+        0 => changed == texts && texts <= 2,
+        again if 4 * again < texts => false,
+        again => 2 * (again + changed) >= texts,
     }
 }
 
@@ -288,6 +311,9 @@ mod tests {
                 "(head tail a b c d e f g h i j) x > head tail new y",
                 "head tail a b c d e f g h i j x head tail new y",
             ),
+            // Pages of a list are no redraw.
+            ("n1 n2 n3 n4 > n5 n6 n7 n8", "n1 n2 n3 n4 n5 n6 n7 n8"),
+            ("10% > 20% > 100%", "100%"),
             ("a > > b", "a b"),
             ("_ > a", "a"),
             ("a _ b > a _ b", "a _ b"),

@@ -50,7 +50,7 @@ pub(crate) fn hash(text: &str) -> u32 {
 }
 
 /// What stays of a line that only counts or spins: equal for lines that differ by no more.
-pub(crate) fn skeleton(text: &str) -> u32 {
+fn skeleton(text: &str) -> u32 {
     let kept: String = text.chars().filter(|c| says_something(*c)).collect();
     match kept.is_empty() {
         false => hash(&kept),

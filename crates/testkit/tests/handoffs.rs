@@ -4,7 +4,12 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
-use sm_testkit::sim::{self, Options};
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use sm_core::handoff::{Carrier, HandoffState, Trigger};
+use sm_core::message::{Mode, NewMessage, Sender};
+use sm_core::{AgentKind, HandoffId, MessageId};
+use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, World};
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok()?.parse().ok()
@@ -15,6 +20,41 @@ fn play(from: u64, count: u64) -> sim::Stats {
         Ok(stats) => stats,
         Err(failure) => panic!("{failure}"),
     }
+}
+
+/// Several tests, so that they run side by side. In all at least 50,000 schedules have a handoff.
+macro_rules! schedules {
+    ($($name:ident: $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            const COUNT: u64 = 3_250;
+            let stats = play($part * COUNT, COUNT);
+            println!("{stats:?}");
+            assert!(stats.with_handoff >= 3_130, "{stats:?}");
+            assert!(stats.handed_off > COUNT && stats.crashes > COUNT, "{stats:?}");
+            assert!(stats.stops > COUNT / 40 && stats.stashes > COUNT / 8, "{stats:?}");
+            assert!(stats.abandoned > COUNT / 100, "{stats:?}");
+        })*
+    };
+}
+
+schedules! {
+    handoffs_1: 0;
+    handoffs_2: 1;
+    handoffs_3: 2;
+    handoffs_4: 3;
+    handoffs_5: 4;
+    handoffs_6: 5;
+    handoffs_7: 6;
+    handoffs_8: 7;
+    handoffs_9: 8;
+    handoffs_10: 9;
+    handoffs_11: 10;
+    handoffs_12: 11;
+    handoffs_13: 12;
+    handoffs_14: 13;
+    handoffs_15: 14;
+    handoffs_16: 15;
 }
 
 /// Plays the schedule of `SM_SIM_SEED` and tells its whole story if it breaks a rule.
@@ -36,5 +76,237 @@ fn soak() {
     let count = number("SM_SIM_SCHEDULES").unwrap_or(200_000);
     let stats = play(from, count);
     println!("{count} schedules from seed {from}: {stats:?}");
-    assert!(stats.arrived > 0);
+    assert!(stats.handed_off > 0);
+}
+
+// ── the checks can fail
+
+/// A driver that is broken like this is noticed within so many schedules.
+fn noticed(mutation: Mutation, within: u64) -> String {
+    for seed in 0..within {
+        let mut options = Options::handoffs_of_seed(seed);
+        options.mutation = mutation;
+        if let Err(failure) = sim::run(seed, &options) {
+            assert!(!failure.trace.is_empty(), "no story");
+            return failure.what;
+        }
+    }
+    panic!("{mutation:?} was not noticed in {within} schedules");
+}
+
+#[test]
+fn a_clear_that_is_done_again_after_a_crash_is_noticed() {
+    let what = noticed(Mutation::ClearAgain, 2_000);
+    assert!(what.contains("clears"), "{what}");
+}
+
+#[test]
+fn a_prompt_before_the_proof_of_the_clear_is_noticed() {
+    noticed(Mutation::ClearBelieved, 500);
+}
+
+#[test]
+fn a_message_that_is_not_frozen_is_noticed() {
+    let what = noticed(Mutation::FreezeIgnored, 500);
+    assert!(what.contains("arrived"), "{what}");
+}
+
+#[test]
+fn a_stash_over_a_stash_is_noticed() {
+    let what = noticed(Mutation::StashUnseen, 5_000);
+    assert!(what.contains("stashed draft was destroyed"), "{what}");
+}
+
+#[test]
+fn a_handoff_that_is_only_in_memory_is_noticed() {
+    let what = noticed(Mutation::HandoffInMemory, 100);
+    assert!(what.contains("not in the journal"), "{what}");
+}
+
+#[test]
+fn effects_before_the_journal_are_noticed() {
+    noticed(Mutation::JournalAfterEffects, 1_000);
+}
+
+// ── every crash point of whole handoffs
+
+fn message(no: u32, mode: Mode) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(format!("m{no}")).unwrap(),
+        from: Sender::Person,
+        text: format!("message <{no}>"),
+        mode,
+        raw: false,
+        notify: true,
+        expires_at: None,
+    }
+}
+
+/// The agent hands off with its last tool call; messages come before and after.
+fn hands_off(world: World) -> World {
+    let tool = |handoffs| Batch {
+        tool_ms: 300,
+        handoffs,
+        ..Batch::default()
+    };
+    let plan = TurnPlan {
+        batches: [tool(0), tool(1)].into(),
+        think_ms: 100,
+        api_error: false,
+    };
+    let mut world = world;
+    world.plan_turn(plan);
+    world.prompt("work");
+    world.run_for(60);
+    world.send_as(message(0, Mode::Sequential));
+    world.run_for(900);
+    world.send_as(message(1, Mode::Important));
+    world
+}
+
+fn latest(world: &World) -> HandoffId {
+    let handoff = world.session().record().handoff.as_ref();
+    handoff
+        .unwrap_or_else(|| panic!("none: {}", world.story()))
+        .id
+        .clone()
+}
+
+/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
+fn with_every_crash(
+    agent: AgentKind,
+    scene: impl Fn(World) -> World,
+    check: impl Fn(&World, &HandoffId),
+) {
+    let (first, points) = {
+        let world = World::new(7, Options::calm(agent)).idle();
+        let first = world.stats().crash_points;
+        let world = scene(world)
+            .settle()
+            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
+        check(&world, &latest(&world));
+        (first, world.stats().crash_points)
+    };
+    assert!(
+        points > first + 60,
+        "{points} points are too few to mean anything"
+    );
+    for point in first + 1..=points {
+        let mut options = Options::calm(agent);
+        options.crash_at = Some(point);
+        options.trace = true;
+        match scene(World::new(7, options).idle()).settle() {
+            Ok(world) => {
+                println!("killed at point {point} of {points}");
+                check(&world, &latest(&world));
+            }
+            Err(failure) => panic!("killed at point {point} of {points}: {failure}"),
+        }
+    }
+}
+
+fn arrived_at_the_successor(world: &World, id: &HandoffId) {
+    let handoff = world.handoff(id).unwrap();
+    assert_eq!(handoff.state, HandoffState::Done, "{:?}", handoff.steps);
+    assert_eq!(world.wakes(id), 1);
+    assert_eq!(handoff.to, Some(world.session().record().generation));
+    let most = match world.agent().kind {
+        AgentKind::Claude => 1,
+        // a prompt of which nobody knows whether it was taken is given to a new process
+        AgentKind::Codex | AgentKind::Generic => 2,
+    };
+    assert!(world.agent().current <= most, "{}", world.story());
+    for m in [0, 1] {
+        assert_eq!((world.arrived(m), world.word(m)), (1, "consumed"), "m{m}");
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff() {
+    with_every_crash(AgentKind::Claude, hands_off, arrived_at_the_successor);
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff_that_is_proven_with_the_prompt() {
+    with_every_crash(AgentKind::Codex, hands_off, arrived_at_the_successor);
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff_around_a_draft() {
+    let scene = |world: World| {
+        let mut world = world;
+        world.act(Act::Type("half a thought".into()));
+        let mut world = hands_off(world);
+        world.act_later(40_000, Act::Submit);
+        world
+    };
+    with_every_crash(AgentKind::Claude, scene, |world, id| {
+        arrived_at_the_successor(world, id);
+        let said = world.said().to_vec();
+        assert!(
+            said.contains(&"half a thought".to_string()),
+            "{said:?} {}",
+            world.story()
+        );
+    });
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff_whose_clear_has_no_effect() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let scene = |world: World| {
+            let mut world = hands_off(world);
+            world.with_faults(|f| f.clear_ignored = 1000);
+            world.run_for(60_000);
+            world
+        };
+        with_every_crash(agent, scene, |world, id| {
+            let handoff = world.handoff(id).unwrap();
+            assert_eq!(handoff.state, HandoffState::Done, "{:?}", handoff.steps);
+            assert_eq!(handoff.carrier, Carrier::Relaunch, "{:?}", handoff.steps);
+            assert_eq!((world.arrived(0), world.arrived(1)), (1, 1));
+        });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff_that_goes_back() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let scene = |world: World| {
+            let mut world = hands_off(world);
+            world.with_faults(|f| f.prompt_vanishes = 1000);
+            world.run_for(300_000);
+            world
+        };
+        with_every_crash(agent, scene, |world, id| {
+            let handoff = world.handoff(id).unwrap();
+            assert_eq!(
+                handoff.state,
+                HandoffState::RolledBack,
+                "{:?}",
+                handoff.steps
+            );
+            assert_eq!((world.wakes(id), world.agent().current), (0, 0));
+            assert_eq!((world.arrived(0), world.arrived(1)), (1, 1));
+        });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_persons_handoff_of_an_agent_that_crashes() {
+    let scene = |world: World| {
+        let mut world = world;
+        world.prompt("old work");
+        world.run_for(3_000);
+        world.hand_off(Trigger::Person);
+        world.run_until(20_000, |w| w.session().record().handoff.is_some());
+        world.run_for(20);
+        world.crash_agent();
+        world
+    };
+    with_every_crash(AgentKind::Claude, scene, |world, id| {
+        let handoff = world.handoff(id).unwrap();
+        assert_eq!(handoff.state, HandoffState::Done, "{:?}", handoff.steps);
+        assert_eq!(world.wakes(id), 1);
+    });
 }

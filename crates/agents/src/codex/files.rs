@@ -69,8 +69,13 @@ pub fn fresh_thread(
     locks
         .filter_map(|file| lock_conversation(file.file_name()?.to_str()?))
         .filter(|thread| !recorded(thread))
-        .filter_map(|thread| made_at(thread.as_str()).map(|at| (thread, at)))
+        .filter_map(|thread| thread_time(&thread).map(|at| (thread, at)))
         .max_by_key(|(_, at)| *at)
+}
+
+/// When a thread was made, as its id tells.
+pub fn thread_time(thread: &ConversationId) -> Option<Timestamp> {
+    made_at(thread.as_str())
 }
 
 /// Ids of threads begin with the time they were made (UUID version 7).

@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments whose comments are the help, and a `run` that asks
 //! the daemon and prints.
 
+mod archive;
 mod attach;
 mod children;
 mod completions;
@@ -68,6 +69,7 @@ enum Command {
     Send(send::Send),
     Wait(wait::Wait),
     Output(output::Output),
+    Archive(archive::Archive),
     Attach(attach::Attach),
     Rename(rename::Rename),
     Kill(kill::Kill),
@@ -97,6 +99,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Send(command)) => command.run(out),
         Some(Command::Wait(command)) => command.run(out),
         Some(Command::Output(command)) => command.run(out),
+        Some(Command::Archive(command)) => return command.run(out),
         Some(Command::Attach(command)) => command.run(out),
         Some(Command::Rename(command)) => command.run(out),
         Some(Command::Kill(command)) => command.run(out),
@@ -168,6 +171,13 @@ mod tests {
             ("sm wait api --for idle,waiting", true),
             ("sm wait api", false),
             ("sm wait api --for handing_off", true),
+            ("sm archive api", true),
+            ("sm archive api --generation 2 --raw", true),
+            ("sm archive api --raw --path", false),
+            ("sm archive api grep pattern -i -C 3 --generation 2", true),
+            ("sm archive api --generation 2 grep pattern --json", true),
+            ("sm archive api grep", false),
+            ("sm archive", false),
             ("sm queue ls", true),
             ("sm queue rm api 1a2b", true),
             ("sm queue", false),

@@ -6,6 +6,8 @@
     reason = "each test file uses some of it"
 )]
 
+pub mod handoff;
+
 use std::cell::RefCell;
 use std::fs::File;
 use std::io::Write;
@@ -48,6 +50,8 @@ pub struct World {
     pub model: ScriptedModel,
     pub agent: Agent,
     client: Client,
+    /// The `sm` that is run.
+    program: PathBuf,
 }
 
 /// What a run of `sm` gave.
@@ -76,18 +80,35 @@ impl World {
     /// A world with Claude Code, or `None` where it is not installed (which is said).
     pub fn claude(test: &str) -> Option<Self> {
         let agent = real::or_skip(test, real::claude())?;
-        Some(Self::make(Agent::Claude, &agent))
+        Some(Self::make(Agent::Claude, &agent, None))
+    }
+
+    /// The same, but `sm-hook` goes through a script: shell lines that may end it. `$hook` is the
+    /// program itself, `$2` the event, `$state` a folder that the test writes to.
+    pub fn claude_hooked(test: &str, script: &str) -> Option<Self> {
+        let agent = real::or_skip(test, real::claude())?;
+        Some(Self::make(Agent::Claude, &agent, Some(script)))
     }
 
     /// A world with Codex, or `None` where it is not installed (which is said).
     pub fn codex(test: &str) -> Option<Self> {
         let agent = real::or_skip(test, real::codex())?;
-        Some(Self::make(Agent::Codex, &agent))
+        Some(Self::make(Agent::Codex, &agent, None))
     }
 
-    fn make(kind: Agent, agent: &RealAgent) -> Self {
+    /// As [`claude_hooked`](Self::claude_hooked).
+    pub fn codex_hooked(test: &str, script: &str) -> Option<Self> {
+        let agent = real::or_skip(test, real::codex())?;
+        Some(Self::make(Agent::Codex, &agent, Some(script)))
+    }
+
+    fn make(kind: Agent, agent: &RealAgent, script: Option<&str>) -> Self {
         let mut env = CleanEnv::new().unwrap();
-        binary("sm-hook").unwrap();
+        let hook = binary("sm-hook").unwrap();
+        let mut program = binary("sm").unwrap();
+        if let Some(script) = script {
+            program = wrap(&mut env, &program, &hook, script);
+        }
         let model = ScriptedModel::start().unwrap();
         let cwd = env.project();
         let vars = match kind {
@@ -100,8 +121,8 @@ impl World {
             }
         }
         env.set("SM_LOG", "debug");
-        let program = json!(agent.program.to_string_lossy());
-        let config = format!("[agents.{}]\nprogram = {program}\n", kind.word());
+        let its = json!(agent.program.to_string_lossy());
+        let config = format!("[agents.{}]\nprogram = {its}\n", kind.word());
         std::fs::write(env.sm_home().join("config.toml"), config).unwrap();
         let home = env.sm_home().as_os_str().to_owned();
         let uid = rustix::process::getuid().as_raw();
@@ -111,6 +132,7 @@ impl World {
             model,
             agent: kind,
             client: Client::new(paths),
+            program,
         }
     }
 
@@ -121,7 +143,7 @@ impl World {
     }
 
     pub fn sm_with(&self, args: &[&str], stdin: &str) -> Ran {
-        let mut command = self.env.sm().unwrap();
+        let mut command = self.env.command(&self.program);
         command
             .args(args)
             .stdin(Stdio::piped())
@@ -273,6 +295,14 @@ impl World {
             }
         }
         panic!("the daemon does not answer {target}")
+    }
+
+    /// The same, but the daemon may be away, or not know of it yet.
+    pub fn seek(&self, target: &str) -> Option<Value> {
+        let until = Instant::now() + Duration::from_secs(10);
+        let response = self.client.request(&Ask::get(target), until).ok()?;
+        let found = response.is_success().then_some(response.body)?;
+        serde_json::from_slice(&found).ok()
     }
 
     /// The texts of the session's events, oldest first.
@@ -432,6 +462,29 @@ impl Drop for World {
             }
         }
     }
+}
+
+/// An `sm` of its own, beside which a script lies in the place of `sm-hook`.
+fn wrap(env: &mut CleanEnv, sm: &Path, hook: &Path, script: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt;
+    let dir = env.path().join("bin");
+    std::fs::create_dir(&dir).unwrap();
+    let program = dir.join("sm");
+    // a link: a copy of a program that is being run elsewhere may find it busy
+    if std::fs::hard_link(sm, &program).is_err() {
+        std::fs::copy(sm, &program).unwrap();
+    }
+    let state = dir.display();
+    let hook = hook.display();
+    let text =
+        format!("#!/bin/sh\nhook='{hook}'\nstate='{state}'\n{script}\nexec \"$hook\" \"$@\"\n");
+    let script = dir.join("sm-hook");
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = env.env().into_iter().find(|(name, _)| name == "PATH");
+    let path = path.map(|(_, value)| value).unwrap_or_default();
+    env.set("PATH", format!("{}:{path}", dir.display()));
+    program
 }
 
 /// A named pipe that a tool reads.

@@ -8,6 +8,10 @@
 #[path = "../common/mod.rs"]
 mod common;
 mod crashes;
+mod handoff;
+mod handoff_crashes;
+mod handoff_hooks;
+mod handoff_people;
 mod life;
 mod people;
 mod soak;

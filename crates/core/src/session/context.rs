@@ -171,23 +171,32 @@ impl Session {
         }
     }
 
-    /// An agent whose hooks say nothing is known by the record it writes. Where hooks have named a
-    /// conversation they know better: a process may have several records open.
+    /// An agent whose hooks say nothing is known by what it has open. Where hooks have named a
+    /// conversation they know better, as it keeps older ones open, unless it may have cleared it.
     pub(super) fn record_found(
         &mut self,
         found: ConversationId,
-        transcript: String,
+        transcript: Option<String>,
         at: Timestamp,
         now: Timestamp,
     ) {
-        let named = self.rec.conversation.is_some() && !self.awaits_context();
-        let known = named
-            || self.rec.conversation.as_ref() == Some(&found)
-            || self.rec.past.contains(&found);
-        if self.rec.state.is_live() && !known {
-            self.adopt(found, Some(transcript), at, now);
-            self.ask(now);
+        let current = self.rec.conversation.as_ref() == Some(&found);
+        if !self.rec.state.is_live() || current || self.rec.past.contains(&found) {
+            return;
         }
+        match self.rec.cleared_since() {
+            // made before the clear and never used: it stays open
+            Some(entered) if at < entered => return,
+            // perhaps late, when the clear was given up already
+            Some(_) => {
+                self.rec.context_since = self.rec.context_since.max(at);
+                self.met_stranger(None);
+                self.new_generation(Some(found), transcript, now);
+            }
+            None if self.rec.conversation.is_some() => return,
+            None => self.adopt(found, transcript, at, now),
+        }
+        self.ask(now);
     }
 
     /// A clear was typed, and its proof is still to come.

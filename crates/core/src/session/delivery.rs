@@ -4,7 +4,7 @@ use super::hooks::Answered;
 use super::{Flight, Phase, Session, State};
 use crate::effect::{Answer, Effect, EntryKind, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
-use crate::message::{Hold, Message, Mode, Way};
+use crate::message::{Hold, Message, Mode, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
 use crate::words;
@@ -205,6 +205,17 @@ impl Session {
                 self.journal();
                 self.look_at_flight(now);
             }
+            // a draft that was put aside in the old context comes back by itself in a moment
+            Some(Composer::Stashed)
+                if self.stashes_for(&message) && self.stash_returns(&message, evidence) =>
+            {
+                if now.since(self.rec.context_since) < LAG {
+                    self.drop_flight();
+                    self.recheck_at = now.plus(LAG_LOOK);
+                } else {
+                    self.held_for_now(Hold::Stashed, now);
+                }
+            }
             // what is stashed comes back with the next submit, to where it was
             Some(Composer::Stashed) if self.stashes_for(&message) => {
                 let guard = evidence.screen.as_ref().map(|screen| screen.mark.clone());
@@ -228,7 +239,19 @@ impl Session {
         self.profile.stashes && message.meta.purpose.is_handoffs()
     }
 
+    /// Whether what is stashed may come back by itself while the prompt is given, which would mix
+    /// the two. With a status it has come back by the time the agent says that it is idle.
+    fn stash_returns(&self, message: &Message, evidence: &Evidence) -> bool {
+        let open = self.rec.open_handoff();
+        let ours = open.is_some_and(|h| h.stashed == Some(self.rec.generation));
+        message.meta.purpose == Purpose::Wake && evidence.status.is_none() && !ours
+    }
+
     fn stash(&mut self, no: u64, guard: Option<ScreenMark>, now: Timestamp) {
+        let generation = self.rec.generation;
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.stashed = Some(generation);
+        }
         self.phase(Phase::Stashing, now);
         self.flight_at = Some(now.plus(2_000));
         self.record_line(

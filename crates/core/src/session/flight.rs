@@ -329,6 +329,10 @@ impl Session {
         };
         flight.tries += 1;
         let no = flight.no;
+        if let (Purpose::Clear, Some(handoff)) = (self.flight_purpose(), self.rec.handoff.as_mut())
+        {
+            handoff.entered_at.get_or_insert(now);
+        }
         self.phase(Phase::Entering, now);
         self.flight_at = Some(now.plus(PROOF_PATIENCE));
         self.effect(Effect::Press {
@@ -376,7 +380,7 @@ impl Session {
     }
 
     pub(super) fn proven(&mut self, way: Way, proof: Proof, now: Timestamp) {
-        let wakes = self.flight_purpose() == Purpose::Wake;
+        let wakes = self.flight_purpose() == Purpose::Wake && self.flight_of_open_handoff();
         let Some(flight) = self.rec.flight.take() else {
             return;
         };

@@ -130,6 +130,8 @@ impl Session {
             prompted_at: None,
             clears: 0,
             relaunches: 0,
+            entered_at: None,
+            stashed: None,
             unproven: false,
             course: Course::Forward,
         }));
@@ -456,6 +458,21 @@ impl Session {
             }
             Purpose::Back => open.course != Course::Back,
         }
+    }
+
+    /// Whether one of its own messages is of the handoff that is under way, and not of an earlier one
+    /// that is still being taken back.
+    pub(super) fn is_of_open_handoff(&self, id: &MessageId) -> bool {
+        let rest = self
+            .rec
+            .open_handoff()
+            .and_then(|open| id.as_str().strip_prefix(open.id.as_str()));
+        rest.is_some_and(|rest| rest.starts_with('-'))
+    }
+
+    pub(super) fn flight_of_open_handoff(&self) -> bool {
+        let first = self.rec.flight.as_ref().and_then(|f| f.messages.first());
+        first.is_some_and(|id| self.is_of_open_handoff(id))
     }
 
     /// What the delivery under way is for.

@@ -3,6 +3,7 @@
 //! as long as it may still arrive.
 
 use super::flight::{PROOF_PATIENCE, SETTLE};
+use super::rotation::Aftermath;
 use super::{Flight, Phase, Session, State};
 use crate::ids::Timestamp;
 use crate::message::{Hold, MessageState, Proof, Purpose, Way};
@@ -129,7 +130,16 @@ impl Session {
             match self.flight_purpose() {
                 Purpose::Clear => {
                     let left = screen.composer == Composer::Empty && evidence.proves_idle();
-                    self.clear_entered(left, waited, now);
+                    let after = match (left, evidence.contexts_read) {
+                        (false, _) => Aftermath::Standing,
+                        (true, false) => Aftermath::Gone,
+                        (true, true) if missing => Aftermath::InVain,
+                        (true, true) => {
+                            self.missing = Some(flight.no); // it may have come in between
+                            Aftermath::Unseen
+                        }
+                    };
+                    self.clear_entered(after, waited, now);
                     return;
                 }
                 Purpose::Back => {
@@ -147,7 +157,12 @@ impl Session {
         let dialog = matches!(screen.activity, Activity::Waiting(_))
             || matches!(self.rec.state, State::Waiting(_));
         let busy = screen.activity == Activity::Busy || self.rec.state == State::Working;
-        match screen.composer {
+        // what a handoff types is pasted over nothing but a stash: that alone is an empty composer
+        let composer = match (&screen.composer, self.flight_purpose()) {
+            (Composer::Stashed, Purpose::Clear | Purpose::Wake | Purpose::Back) => &Composer::Empty,
+            (composer, _) => composer,
+        };
+        match composer {
             Composer::Ours if dialog || busy => {
                 // a turn began under our hands: our text waits in the composer for its end
                 self.look_later(waited, 500, now);

@@ -1,8 +1,8 @@
 //! Launch, exit, loss, restore, and starting again after a crash of the daemon.
 
-use super::{Phase, Session, State};
+use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
-use crate::handoff::{Handoff, HandoffState};
+use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{MessageState, Way};
 use crate::words;
@@ -144,7 +144,11 @@ impl Session {
         self.probe = None;
         self.gone_since = None;
         self.ready_since = None;
-        if let Some(flight) = self.rec.flight.as_mut() {
+        self.drafted = false;
+        let looking = |flight: &Flight| !flight.phase.touched_agent();
+        if self.rec.flight.as_ref().is_some_and(looking) {
+            self.drop_flight(); // at the agent before
+        } else if let Some(flight) = self.rec.flight.as_mut() {
             flight.phase_since = now; // of before the loss: the evidence tells what became of it
             self.flight_at = Some(now.plus(1_000));
         }
@@ -202,6 +206,24 @@ impl Session {
             self.rec.why = "the agent's process runs".into();
             self.checks = 0;
             self.arm_check(now);
+        }
+    }
+
+    /// Nothing was ever said in it, or its record is gone.
+    pub(super) fn not_resumed(&mut self, launch: u32, now: Timestamp) {
+        if launch != self.rec.launch || !self.rec.state.is_live() {
+            return;
+        }
+        self.record_line(
+            EntryKind::Problem,
+            "the conversation cannot be resumed; a new one is begun",
+        );
+        self.rec.context_since = now;
+        self.new_generation(None, None, now);
+        let back = |h: &Handoff| h.course == Course::BackStarting;
+        if self.rec.open_handoff().is_some_and(back) {
+            let why = "the old conversation cannot be resumed; the agent was started in a new one";
+            self.close_handoff(HandoffState::Abandoned, why, now);
         }
     }
 
@@ -280,7 +302,10 @@ impl Session {
         )
     }
 
-    pub(super) fn terminal_gone(&mut self, now: Timestamp) {
+    pub(super) fn terminal_gone(&mut self, launch: u32, now: Timestamp) {
+        if launch != self.rec.launch {
+            return; // another one has taken its place
+        }
         let why = "its terminal is gone (the tmux server or the machine was stopped)";
         self.lose(why, now);
     }

@@ -80,7 +80,7 @@ pub struct Session {
     pub(crate) preparing: Option<Timestamp>,
     /// When the present step of the handoff has taken too long.
     pub(crate) handoff_at: Option<Timestamp>,
-    /// A person's draft was seen at the last look.
+    /// A person's draft was seen when the composer was last seen: it would go with the process.
     pub(crate) drafted: bool,
     /// How it is watched, and the percentage that was last written down.
     pub(crate) monitor: Monitor,
@@ -206,6 +206,8 @@ impl Session {
         queue: Vec<Message>,
         finals: VecDeque<Message>,
     ) -> Self {
+        let stashed = |h: &Handoff| h.stashed == Some(rec.generation);
+        let drafted = rec.open_handoff().is_some_and(stashed);
         Self {
             rec,
             profile,
@@ -227,7 +229,7 @@ impl Session {
             ready_since: None,
             preparing: None,
             handoff_at: None,
-            drafted: false,
+            drafted,
             monitor: Monitor::default(),
             noted: None,
             pressing_at: None,
@@ -276,7 +278,8 @@ impl Session {
                 code,
                 signal,
             } => self.exited(launch, code, signal, now),
-            Event::TerminalGone => self.terminal_gone(now),
+            Event::TerminalGone { launch } => self.terminal_gone(launch, now),
+            Event::NotResumed { launch } => self.not_resumed(launch, now),
             Event::Probed { probe, evidence } => self.probed(probe, &evidence, now),
             Event::Pasted { flight, ok } => self.pasted(flight, ok, now),
             Event::Pressed { flight, outcome } => self.pressed(flight, outcome, now),

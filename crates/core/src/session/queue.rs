@@ -194,7 +194,8 @@ impl Session {
                     self.effect(Effect::Tell { to, message });
                 }
             }
-            Sender::Sm => self.own_delivery_failed(purpose, now),
+            Sender::Sm if self.is_of_open_handoff(id) => self.own_delivery_failed(purpose, now),
+            Sender::Sm => {}
         }
     }
 

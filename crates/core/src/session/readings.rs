@@ -170,8 +170,12 @@ impl Session {
         self.gone_since = None;
         if let Some(screen) = &evidence.screen {
             self.drafted = match screen.composer {
-                Composer::Draft | Composer::DraftOverStash | Composer::Stashed => true,
-                Composer::Empty | Composer::Ours | Composer::Shell | Composer::Hidden => false,
+                Composer::Draft
+                | Composer::DraftOverStash
+                | Composer::Stashed
+                | Composer::Shell => true,
+                Composer::Empty => false,
+                Composer::Ours | Composer::Hidden => self.drafted, // it may be stashed behind it
             };
         }
         if self.rec.process.is_none()

@@ -5,7 +5,7 @@
 //! dropped with it.
 
 use super::{Flight, Phase, Session, State};
-use crate::effect::{Effect, LaunchPlan};
+use crate::effect::{Effect, LaunchPlan, NoticeKind};
 use crate::handoff::{Carrier, Course, HandoffState};
 use crate::ids::{ConversationId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
@@ -19,14 +19,35 @@ pub(super) const CLEAR_PATIENCE: i64 = 10_000;
 pub(super) const CLEAR_SETTLE: i64 = 120;
 /// A clear whose hook has not come by then is looked for.
 const CLEAR_LOOK: i64 = 400;
+/// So soon after Enter, then twice as late and so on, it is looked for a context that no hook tells.
+const CLEAR_FIRST_LOOK: i64 = 30;
+const CLEAR_LOOK_LONGEST: i64 = 300;
+/// Where new contexts can be seen, a command that left the composer so long ago without one was not
+/// taken.
+const CLEAR_REFUSED: i64 = 1_000;
 /// How long an agent may take to end, to start and take its prompt, and to go back.
 const EXIT_PATIENCE: i64 = 15_000;
 const START_PATIENCE: i64 = 60_000;
 const BACK_PATIENCE: i64 = 10_000;
+/// How often it is looked whether a draft that would be lost is still there.
+const DRAFT_LOOK: i64 = 2_000;
 /// Times a handoff starts the agent again before it goes back.
 const RELAUNCHES: u32 = 2;
 /// Clears that went nowhere before the agent is started again.
 const CLEARS: u32 = 2;
+
+/// What is left of an entered clear.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Aftermath {
+    /// Something stands where it was typed, or the agent is at work.
+    Standing,
+    /// It has left the composer; new contexts cannot be seen.
+    Gone,
+    /// It has left the composer, and there was no new context a moment before.
+    Unseen,
+    /// Twice in a row.
+    InVain,
+}
 
 impl Session {
     pub(super) fn add_clear(&mut self, now: Timestamp) {
@@ -183,12 +204,12 @@ impl Session {
         }
     }
 
-    /// The command was entered. `left`: the composer is empty again. A person's draft in it, or a
-    /// stashed one, would go with the agent's process: then there is only waiting.
-    pub(super) fn clear_entered(&mut self, left: bool, waited: i64, now: Timestamp) {
+    /// The command was entered. A person's draft in the composer, or a stashed one, would go with
+    /// the agent's process: then there is only waiting.
+    pub(super) fn clear_entered(&mut self, after: Aftermath, waited: i64, now: Timestamp) {
         let proof = self.profile.clear.map(|clear| clear.proof);
-        match proof {
-            Some(ClearProof::WithPrompt) if left && waited >= CLEAR_SETTLE => {
+        match (proof, after) {
+            (Some(ClearProof::WithPrompt), Aftermath::Gone) if waited >= CLEAR_SETTLE => {
                 let flight = self.rec.flight.take();
                 self.flight_at = None;
                 for id in flight.map(|f| f.messages).unwrap_or_default() {
@@ -204,19 +225,54 @@ impl Session {
                 self.handoff_step("the clear was taken; its proof comes with the prompt", now);
                 self.recheck_at = now;
             }
-            Some(ClearProof::AtOnce) if left && waited >= CLEAR_PATIENCE => self.clear_failed(now),
-            Some(ClearProof::WithPrompt | ClearProof::AtOnce) => {
-                let soon = (waited / 4).clamp(20, 500);
+            (Some(ClearProof::WithPrompt), Aftermath::InVain) if waited >= CLEAR_REFUSED => {
+                self.clear_refused(now);
+            }
+            (Some(ClearProof::AtOnce), Aftermath::Gone | Aftermath::Unseen | Aftermath::InVain)
+                if waited >= CLEAR_PATIENCE =>
+            {
+                self.clear_failed(now)
+            }
+            (Some(ClearProof::WithPrompt), _) => {
+                let soon = waited.clamp(CLEAR_FIRST_LOOK, CLEAR_LOOK_LONGEST);
+                self.clear_stands(after, waited, now);
                 self.flight_at = Some(now.plus(soon));
             }
-            None => {}
+            (Some(ClearProof::AtOnce), _) => {
+                let soon = (waited / 4).clamp(20, 500);
+                self.clear_stands(after, waited, now);
+                self.flight_at = Some(now.plus(soon));
+            }
+            (None, _) => {}
+        }
+    }
+
+    fn clear_stands(&mut self, after: Aftermath, waited: i64, now: Timestamp) {
+        if after == Aftermath::Standing && self.drafted && waited >= CLEAR_PATIENCE {
+            self.waits_for_draft(now);
+        }
+    }
+
+    /// It was entered, and the agent is in its old context: it refused the command.
+    fn clear_refused(&mut self, now: Timestamp) {
+        let flight = self.rec.flight.take();
+        self.flight_at = None;
+        for id in flight.map(|f| f.messages).unwrap_or_default() {
+            let reason = "the agent did not take it".to_string();
+            self.set_message(&id, MessageState::Failed { reason }, now);
+        }
+        self.handoff_step("the clear was not taken: there is no new context", now);
+        if self.rec.open_handoff().is_some_and(|h| h.clears < CLEARS) {
+            self.add_clear(now);
+        } else {
+            self.relaunch_for_handoff(now);
         }
     }
 
     /// How long after Enter it is looked whether the context was cleared.
     pub(super) fn clear_patience(&self) -> Option<i64> {
         match (self.flight_purpose(), self.profile.clear?.proof) {
-            (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_SETTLE),
+            (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_FIRST_LOOK),
             (Purpose::Clear, ClearProof::AtOnce) => Some(CLEAR_LOOK),
             (Purpose::Said | Purpose::Alert | Purpose::Wake | Purpose::Back, _) => None,
         }
@@ -286,12 +342,39 @@ impl Session {
         handoff.relaunches += 1;
         handoff.unproven = false;
         self.handoff_at = Some(now.plus(EXIT_PATIENCE));
-        self.handoff_step("the agent is stopped, to be started with the prompt", now);
-        if self.rec.process.is_some() {
-            self.effect(Effect::StopAgent { launch });
-        } else {
+        if self.rec.process.is_none() {
             self.start_successor(now);
+        } else if self.may_stop(now) {
+            self.handoff_step("the agent is stopped, to be started with the prompt", now);
+            self.effect(Effect::StopAgent { launch });
         }
+    }
+
+    /// A draft, in the composer or stashed, would go with the process: then it is waited until it is
+    /// gone, and the owner is told.
+    fn may_stop(&mut self, now: Timestamp) -> bool {
+        if !self.drafted {
+            return true;
+        }
+        self.handoff_at = Some(now.plus(DRAFT_LOOK));
+        self.waits_for_draft(now);
+        self.ask(now);
+        false
+    }
+
+    /// Said once, until something else happens.
+    fn waits_for_draft(&mut self, now: Timestamp) {
+        let text = "waits for a draft that would be lost with the agent's process";
+        let steps = self.rec.handoff.as_ref().map(|h| &h.steps);
+        if steps.and_then(|s| s.last()).is_some_and(|s| s.text == text) {
+            return;
+        }
+        self.handoff_step(text, now);
+        let name = &self.rec.name;
+        let notice = format!(
+            "the handoff of {name} waits: the agent has to be started again, and a draft in its composer would be lost. Send or remove it: sm attach {name}"
+        );
+        self.notify(NoticeKind::HandoffHeld, notice);
     }
 
     /// What the handoff itself had under way goes back to where it was.
@@ -489,11 +572,11 @@ impl Session {
             handoff.course = Course::BackStopping;
         }
         self.handoff_at = Some(now.plus(EXIT_PATIENCE));
-        self.handoff_step("the agent is stopped, to go back", now);
-        if self.rec.process.is_some() {
-            self.effect(Effect::StopAgent { launch });
-        } else {
+        if self.rec.process.is_none() {
             self.start_back(now);
+        } else if self.may_stop(now) {
+            self.handoff_step("the agent is stopped, to go back", now);
+            self.effect(Effect::StopAgent { launch });
         }
     }
 
@@ -552,29 +635,34 @@ impl Session {
             // preparing and the first turn look at the time themselves
             Course::Forward => {}
             Course::Stopping | Course::BackStopping => {
+                let (course, state) = (open.course, open.state);
                 self.handoff_at = Some(now.plus(EXIT_PATIENCE));
                 if self.rec.process.is_some() {
-                    self.effect(Effect::StopAgent { launch });
-                } else if open.course == Course::BackStopping {
+                    // what a person has begun meanwhile is not cut off
+                    if !self.rec.turn_open && self.may_stop(now) {
+                        self.effect(Effect::StopAgent { launch });
+                    }
+                } else if course == Course::BackStopping {
                     self.start_back(now);
-                } else if open.state == HandoffState::Scheduled {
+                } else if state == HandoffState::Scheduled {
                     self.prepare(now); // asked for again: the daemon was killed meanwhile
                 } else {
                     self.start_successor(now);
                 }
             }
             Course::Starting => match self.rec.state {
-                // a person has to answer first, and is told
+                // a person has to answer first, and is told; or has begun something of their own
                 State::Waiting(_) => self.handoff_at = Some(now.plus(START_PATIENCE)),
+                State::Working if self.rec.turn_open => {
+                    self.handoff_at = Some(now.plus(START_PATIENCE));
+                }
                 State::Starting
                 | State::Working
                 | State::Idle
                 | State::Compacting
                 | State::Exited
                 | State::Lost => {
-                    if self.drafted {
-                        self.handoff_at = Some(now.plus(START_PATIENCE)); // a person types there
-                    } else {
+                    if self.may_stop(now) {
                         self.go_back("the new agent did not take its prompt", now);
                     }
                 }
@@ -616,7 +704,7 @@ impl Session {
         };
         let patience = match open.course {
             Course::Forward => None,
-            Course::Stopping | Course::BackStopping => Some(0),
+            Course::Stopping | Course::BackStopping => Some(DRAFT_LOOK), // looked at first
             Course::Starting | Course::BackStarting => Some(START_PATIENCE),
             Course::Back => Some(BACK_PATIENCE),
         };

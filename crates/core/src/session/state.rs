@@ -145,6 +145,19 @@ impl Record {
         self.open_handoff().is_some_and(|h| h.unproven)
     }
 
+    /// Which conversation the agent is in has to be looked for: it has named none yet, or it may
+    /// have begun another one.
+    pub fn seeks_context(&self) -> bool {
+        self.conversation.is_none() || self.cleared_since().is_some()
+    }
+
+    /// Since when the context may be another one: a clear was entered, and is not proven.
+    pub fn cleared_since(&self) -> Option<Timestamp> {
+        let open = self.open_handoff()?;
+        open.entered_at
+            .filter(|_| open.state == HandoffState::Prepared)
+    }
+
     /// The state as others see it: between two contexts a session is neither idle nor at work.
     pub fn word(&self) -> &'static str {
         let between = self.open_handoff().is_some_and(|h| match h.state {

@@ -224,7 +224,7 @@ fn event(
             launch,
             reason: report.error,
         },
-        "exited" if report.from_outside && launch == now.record.launch => Event::TerminalGone,
+        "exited" if report.from_outside => Event::TerminalGone { launch },
         "exited" => Event::Exited {
             launch,
             code: report.code,

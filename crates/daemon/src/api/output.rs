@@ -42,7 +42,7 @@ pub async fn last_lines(
     lines: usize,
 ) -> Option<String> {
     match archive::last_lines(hub, session, extra, lines).await {
-        Ok(tail) => Some(tail.text),
+        Ok(text) => Some(text),
         Err(error) => {
             tracing::debug!(%session, %error, "no archive");
             None

@@ -16,6 +16,9 @@ mod state;
 mod text;
 mod times;
 
+#[cfg(test)]
+mod tests;
+
 pub use notes::{Begins, What, generations};
 pub use place::Folder;
 pub use read::{Raw, Span, Texts};
@@ -95,27 +98,19 @@ pub async fn catch_up(hub: &Arc<Hub>, session: &SessionId, extra: &Extra) -> io:
 }
 
 /// The last readable lines of a session, with what is on its screen now.
-pub struct Tail {
-    pub text: String,
-    pub lines: usize,
-}
-
 pub async fn last_lines(
     hub: &Arc<Hub>,
     session: &SessionId,
     extra: &Extra,
     count: usize,
-) -> io::Result<Tail> {
+) -> io::Result<String> {
     with(hub, session, extra, move |folder, caught| {
         let lines = read::last_lines(folder, &caught, count)?;
         let mut text = lines.join("\n");
         if !text.is_empty() {
             text.push('\n');
         }
-        Ok(Tail {
-            text,
-            lines: lines.len(),
-        })
+        Ok(text)
     })
     .await
 }

@@ -39,10 +39,6 @@ impl Span {
             to: generations.get(at + 1).map(|next| next.from),
         })
     }
-
-    pub fn holds(&self, position: Position) -> bool {
-        position >= self.from && self.to.is_none_or(|to| position < to)
-    }
 }
 
 /// The index of the text, looked into without reading it whole.

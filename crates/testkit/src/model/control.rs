@@ -21,8 +21,19 @@ pub struct Control {
     pub compact_sleep: f64,
     /// The answer when no directive says otherwise.
     pub reply: Option<String>,
+    /// What to do at prompts that hold a text.
+    pub when: Vec<When>,
     /// The next requests that carry tools fail like this.
     pub fail_next: Option<FailNext>,
+}
+
+/// Lines of the script for every prompt that holds a text.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct When {
+    /// Anywhere in the prompt.
+    pub has: String,
+    /// As if the prompt ended with it.
+    pub act: String,
 }
 
 /// A failure for the next `count` main requests.
@@ -51,6 +62,7 @@ impl Default for Control {
             delay: 0.0,
             compact_sleep: 0.0,
             reply: None,
+            when: Vec::new(),
             fail_next: None,
         }
     }
@@ -60,6 +72,16 @@ impl Control {
     /// Everything the model is said to have read, as the OpenAI protocols count it.
     pub(super) fn openai_input(&self) -> u64 {
         self.input_tokens + self.cache_read_input_tokens
+    }
+
+    /// A prompt with the lines that the test gives to it.
+    pub(super) fn told(&self, prompt: &str) -> String {
+        let mut told = prompt.to_owned();
+        for when in self.when.iter().filter(|w| prompt.contains(&w.has)) {
+            told.push('\n');
+            told.push_str(&when.act);
+        }
+        told
     }
 
     /// Takes over the keys of `patch`; a patch that does not fit changes nothing.

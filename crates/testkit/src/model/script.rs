@@ -3,13 +3,17 @@
 //! | line in the prompt | effect |
 //! |---|---|
 //! | `RUN: <command>` | a shell tool call, then `RUN done` after its result |
+//! | `THEN: <command>` | one more call, after the result of the one before; as many as there are |
 //! | `RUNMANY: <n> <command>` | n such calls, one for each round trip |
 //! | `TOOL: <name> <json>` | any tool call; `<group>/<name>` for one of a group of tools |
 //! | `SAY: <text>` | that text |
 //! | `SLEEP: <seconds>` | streams a first part, then stalls this long |
 //! | `HOLD: <name>` | streams a first part, then waits until the test releases that name |
 //! | `HOLDAFTER: <name>` | the same, but only in answers to tool results |
+//! | `HOLDEND: <name>` | the same, but only in the answer that ends the turn |
 //! | `FAIL: <status>` | answers with this HTTP status |
+//!
+//! A prompt that the test does not write itself is given its lines by [`Control::when`].
 
 use std::time::Duration;
 
@@ -68,17 +72,19 @@ pub(super) struct Act {
 #[derive(Debug, Default, PartialEq)]
 pub(super) struct Directives {
     run: Option<String>,
+    then: Vec<String>,
     run_many: Option<(usize, String)>,
     tool: Option<(String, Value)>,
     say: Option<String>,
     sleep: Option<Duration>,
     hold: Option<String>,
     hold_after: Option<String>,
+    hold_end: Option<String>,
     fail: Option<u16>,
 }
 
 impl Directives {
-    /// The last line of each kind wins.
+    /// The last line of each kind wins, but for `THEN`.
     pub(super) fn parse(text: &str) -> Self {
         let mut found = Self::default();
         for line in text.lines() {
@@ -88,6 +94,7 @@ impl Directives {
             let value = value.trim();
             match word {
                 "RUN" => found.run = Some(value.to_owned()),
+                "THEN" => found.then.push(value.to_owned()),
                 "RUNMANY" => {
                     found.run_many = value
                         .split_once(' ')
@@ -102,11 +109,26 @@ impl Directives {
                 "SLEEP" => found.sleep = seconds(value.parse().ok()),
                 "HOLD" => found.hold = Some(value.to_owned()),
                 "HOLDAFTER" => found.hold_after = Some(value.to_owned()),
+                "HOLDEND" => found.hold_end = Some(value.to_owned()),
                 "FAIL" => found.fail = value.parse().ok(),
                 _ => {}
             }
         }
         found
+    }
+
+    /// The call of this round trip, if the script has so many.
+    fn call(&self, results: usize, tools: &[String]) -> Option<Outcome> {
+        let first = match (&self.run, &self.tool) {
+            (Some(command), _) => Some(shell_call(tools, command)),
+            (None, Some((name, input))) => Some(Outcome::Tool {
+                name: name.clone(),
+                input: input.clone(),
+            }),
+            (None, None) => None,
+        };
+        let then = self.then.iter().map(|command| shell_call(tools, command));
+        first.into_iter().chain(then).nth(results)
     }
 
     pub(super) fn is_empty(&self) -> bool {
@@ -165,13 +187,16 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
             outcome: text(summary),
         };
     }
-    let directives = Directives::parse(&conversation.last_user);
+    let directives = Directives::parse(&control.told(&conversation.last_user));
     let offered = !conversation.tools.is_empty();
     let first = conversation.results == 0;
     let after = directives.hold_after.clone().filter(|_| !first);
+    let call = directives.call(conversation.results, &conversation.tools);
+    let call = call.filter(|_| offered);
+    let end = directives.hold_end.clone().filter(|_| call.is_none());
     let stall = Stall {
         sleep: directives.sleep.unwrap_or_default(),
-        hold: after.or_else(|| directives.hold.clone()),
+        hold: end.or(after).or_else(|| directives.hold.clone()),
     };
     let outcome = if let Some(status) = directives.fail {
         Outcome::Fail {
@@ -184,10 +209,8 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         } else {
             text("RUNMANY done")
         }
-    } else if let Some(command) = directives.run.filter(|_| offered && first) {
-        shell_call(&conversation.tools, &command)
-    } else if let Some((name, input)) = directives.tool.filter(|_| offered && first) {
-        Outcome::Tool { name, input }
+    } else if let Some(call) = call {
+        call
     } else if !first {
         text("RUN done")
     } else if let Some(say) = directives.say {
@@ -252,6 +275,7 @@ fn fill(schema: &Value) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::control::When;
     use super::*;
 
     fn talk(last_user: &str, results: usize) -> Conversation {
@@ -284,6 +308,10 @@ mod tests {
             ("first line\n  SAY: hi there ", 0, text("hi there")),
             ("RUN: ls -l: x", 0, bash("ls -l: x")),
             ("RUN: ls", 1, text("RUN done")),
+            ("RUN: ls\nTHEN: pwd\nTHEN: who", 0, bash("ls")),
+            ("RUN: ls\nTHEN: pwd\nTHEN: who", 1, bash("pwd")),
+            ("RUN: ls\nTHEN: pwd\nTHEN: who", 2, bash("who")),
+            ("RUN: ls\nTHEN: pwd\nTHEN: who", 3, text("RUN done")),
             ("RUNMANY: 2 ls", 1, bash("ls")),
             ("RUNMANY: 2 ls", 2, text("RUNMANY done")),
             (
@@ -310,6 +338,24 @@ mod tests {
     }
 
     #[test]
+    fn a_prompt_of_somebody_else_is_given_its_lines() {
+        let mut control = Control::default();
+        control.when.push(When {
+            has: "Read /a.md".into(),
+            act: "RUN: cat /a.md".into(),
+        });
+        let decide = |text: &str, control: &mut Control| decide(&talk(text, 0), control).outcome;
+        assert_eq!(
+            decide("Read /a.md and go on.", &mut control),
+            bash("cat /a.md")
+        );
+        assert_ne!(
+            decide("Read /b.md and go on.", &mut control),
+            bash("cat /a.md")
+        );
+    }
+
+    #[test]
     fn stalls_are_kept_apart_from_the_answer() {
         let act = decide(
             &talk("SLEEP: 1.5\nHOLD: gate\nSAY: x", 0),
@@ -322,6 +368,11 @@ mod tests {
             decide(&after, &mut Control::default()).stall.hold
         };
         assert_eq!((held(0), held(1).as_deref()), (None, Some("later")));
+        let held = |results| {
+            let end = talk("HOLDEND: last\nRUN: ls\nTHEN: pwd", results);
+            decide(&end, &mut Control::default()).stall.hold
+        };
+        assert_eq!((held(1), held(2).as_deref()), (None, Some("last")));
         let negative = decide(&talk("SLEEP: -1", 0), &mut Control::default());
         assert_eq!(negative.stall, Stall::default());
     }

@@ -285,6 +285,7 @@ impl Agent {
             title: self.title(),
             screen: self.screen(ours, now),
             transcript_read,
+            contexts_read: false,
         }
     }
 

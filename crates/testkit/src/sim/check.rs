@@ -27,7 +27,7 @@ pub struct Checker {
 }
 
 /// It may have arrived, and nobody can know: such a message is at most once in the conversation.
-fn is_uncertain(reason: &str) -> bool {
+pub(super) fn is_uncertain(reason: &str) -> bool {
     reason.contains("before it was proven") || reason.contains("not known whether")
 }
 

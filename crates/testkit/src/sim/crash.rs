@@ -66,6 +66,7 @@ impl World {
             self.at(1, Item::Report(input));
         }
         self.input(5, Input::Title);
+        self.clear_again();
         self.read_spool();
     }
 
@@ -91,6 +92,7 @@ impl World {
             return;
         }
         if self.take(Input::Event(Event::Send(new))) {
+            self.give_past_the_freeze(message);
             let first = !self.sent[message].accepted;
             self.sent[message].accepted = true;
             if first && self.fault(100) {

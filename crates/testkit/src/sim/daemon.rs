@@ -153,11 +153,9 @@ impl World {
                     signal,
                 })
             }
-            // another one has taken its place
-            Input::TerminalGone { launch } if launch != self.daemon.session.record().launch => true,
-            Input::TerminalGone { launch: _ } => {
+            Input::TerminalGone { launch } => {
                 self.read_transcript();
-                self.step_session(Event::TerminalGone)
+                self.step_session(Event::TerminalGone { launch })
             }
             Input::Look {
                 probe,
@@ -170,6 +168,8 @@ impl World {
                 // asked of the process that the session knows
                 let own = self.daemon.session.record().process;
                 evidence.alive = own.map(|own| self.agent.process == Some(own));
+                evidence.contexts_read =
+                    self.options.locks && self.agent.kind == sm_core::AgentKind::Codex;
                 self.mutate(&mut evidence);
                 let after = self.delay(0, 3, 1_500);
                 self.input(after, Input::Probed { probe, evidence });
@@ -182,6 +182,12 @@ impl World {
     }
 
     fn mutate(&mut self, evidence: &mut Evidence) {
+        if self.options.mutation == Mutation::StashUnseen
+            && let Some(screen) = evidence.screen.as_mut()
+            && screen.composer == sm_core::signal::Composer::DraftOverStash
+        {
+            screen.composer = sm_core::signal::Composer::Draft;
+        }
         if self.options.mutation == Mutation::DraftIsOurs
             && let Some(screen) = evidence.screen.as_mut()
             && screen.composer == sm_core::signal::Composer::Draft

@@ -55,6 +55,16 @@ impl World {
         self.open_dialog(need);
     }
 
+    /// The agent's process dies of itself.
+    pub fn crash_agent(&mut self) {
+        self.die(None, Some(11));
+    }
+
+    /// A person ends the agent.
+    pub fn exit_agent(&mut self) {
+        self.die(Some(0), None);
+    }
+
     /// Sends a message now; its number names it.
     pub fn send(&mut self, text: &str, mode: Mode) -> usize {
         let no = self.sent.len();
@@ -82,6 +92,12 @@ impl World {
         });
         self.client_sends(no);
         no
+    }
+
+    /// What has happened so far.
+    pub fn story(&self) -> String {
+        let lines: Vec<&str> = self.trace.iter().map(String::as_str).collect();
+        lines.join("\n")
     }
 
     /// What the session says of the message.

@@ -1,28 +1,28 @@
 //! Handoffs in the simulated world: who asks for them, what makes their artifacts, and how the agent's
 //! process is ended for one. What must hold of them is in `handoff_check`.
 
+use super::agent::Author as Typist;
 use super::daemon::Input;
+use super::options::Mutation;
 use super::world::{Item, World, id, tr};
-use sm_core::handoff::{Author, Guards, NewHandoff, Prepared, Trigger};
-use sm_core::ids::{HandoffId, Timestamp};
+use sm_core::handoff::{Author, Guards, HandoffState, NewHandoff, Prepared, Trigger};
+use sm_core::ids::{ConversationId, EventId, HandoffId, Timestamp};
+use sm_core::signal::{Came, ContextSource, HookCall, Origin, Signal};
 use sm_core::{AgentKind, Event};
 
 /// How often somebody who got no answer asks again.
-const TRIES: u32 = 4;
+const TRIES: u32 = 9;
 
 impl World {
     /// Somebody asks for a handoff. True: it was answered that it is scheduled.
-    pub(super) fn ask_handoff(&mut self, trigger: Trigger, tries: u32) -> bool {
+    pub(super) fn ask_handoff(&mut self, trigger: Trigger, tries: u32, by_tool: bool) -> bool {
         let no = self.handoffs.asked;
         self.handoffs.asked += 1;
         let id: HandoffId = id(HandoffId::new(format!("h{no}")));
-        let again = Item::HandoffAsked {
-            trigger,
-            tries: tries + 1,
-        };
         if !self.daemon.up {
             if tries < TRIES {
-                self.at(400, again); // the command starts a daemon and asks that
+                // the command starts a daemon and asks that
+                self.ask_again(400, trigger, tries + 1, by_tool);
             }
             return false;
         }
@@ -50,14 +50,31 @@ impl World {
             copy: format!("/copy/{id}.md"),
             folder: format!("/data/{id}"),
         };
+        if self.options.mutation == Mutation::HandoffInMemory {
+            let later = Input::Event(Event::HandoffAsked { handoff, guards });
+            self.input(1_500, later);
+            self.handoff_answered(&id);
+            return true;
+        }
         if !self.take(Input::Event(Event::HandoffAsked { handoff, guards })) {
             if tries < TRIES {
-                self.at(600, again); // no answer: asked again
+                self.ask_again(600, trigger, tries + 1, by_tool);
             }
             return false;
         }
         self.handoff_answered(&id);
         true
+    }
+
+    pub(super) fn ask_again(&mut self, after: i64, trigger: Trigger, tries: u32, by_tool: bool) {
+        self.handoffs.coming += 1;
+        self.handoffs.tools += u32::from(by_tool);
+        let item = Item::HandoffAsked {
+            trigger,
+            tries,
+            by_tool,
+        };
+        self.at(after, item);
     }
 
     pub(super) fn cancel_handoff(&mut self) {
@@ -107,7 +124,7 @@ impl World {
     /// Which record the agent has open is asked only where hooks may say nothing.
     pub(super) fn find_record(&mut self) {
         let record = self.daemon.session.record();
-        let unknown = record.conversation.is_none() || record.awaits_context();
+        let unknown = record.seeks_context();
         if self.agent.kind != AgentKind::Codex || !unknown || record.process.is_none() {
             return;
         }
@@ -117,10 +134,52 @@ impl World {
         if conversation.started || self.options.locks {
             let event = Event::RecordFound {
                 conversation: conversation.id.clone(),
-                transcript: format!("/rollouts/{}", conversation.id),
+                transcript: (conversation.started)
+                    .then(|| format!("/rollouts/{}", conversation.id)),
                 at: Timestamp(self.now),
             };
             self.take(Input::Event(event));
+        }
+    }
+
+    // ── broken drivers
+
+    /// Does the step once more that was under way when the daemon died.
+    pub(super) fn clear_again(&mut self) {
+        let open = self.daemon.journal.record.open_handoff();
+        let cleared = open.is_some_and(|open| open.state == HandoffState::Cleared);
+        if self.options.mutation == Mutation::ClearAgain && cleared {
+            self.enter_by_sm = true;
+            self.submit(vec![(Typist::Sm, "/clear".into())]);
+            self.enter_by_sm = false;
+        }
+    }
+
+    /// Takes an entered clear for a new context.
+    pub(super) fn believe_the_clear(&mut self) {
+        if self.options.mutation != Mutation::ClearBelieved {
+            return;
+        }
+        let call = HookCall {
+            id: id(EventId::new(format!("believed{}", self.stats.clears))),
+            at: Timestamp(self.now),
+            conversation: Some(id(ConversationId::new("believed"))),
+            origin: Origin::Own,
+            request: None,
+            signal: Signal::ContextStarted {
+                source: ContextSource::Clear,
+                transcript: None,
+            },
+        };
+        self.input(1, Input::Event(Event::Hook(call)));
+    }
+
+    /// Gives a message to the agent although a handoff is scheduled.
+    pub(super) fn give_past_the_freeze(&mut self, message: usize) {
+        let frozen = self.daemon.journal.record.open_handoff().is_some();
+        if self.options.mutation == Mutation::FreezeIgnored && frozen && self.agent.alive() {
+            let text = self.sent[message].new.text.clone();
+            self.say(&text, Came::HookContext);
         }
     }
 
@@ -129,12 +188,12 @@ impl World {
     /// The agent (or a person) asks now; the number names it.
     pub fn hand_off(&mut self, trigger: Trigger) -> HandoffId {
         let no = self.handoffs.asked;
-        self.ask_handoff(trigger, 0);
+        self.ask_handoff(trigger, 0, false);
         id(HandoffId::new(format!("h{no}")))
     }
 
     pub fn hand_off_later(&mut self, after: i64, trigger: Trigger) {
-        self.at(after, Item::HandoffAsked { trigger, tries: 0 });
+        self.ask_again(after, trigger, 0, false);
     }
 
     /// What the journal says of it.

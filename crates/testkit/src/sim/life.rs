@@ -10,8 +10,8 @@ use sm_core::{AgentKind, Event, LaunchPlan};
 
 impl World {
     pub(super) fn launch_agent(&mut self, plan: &LaunchPlan) {
-        if self.agent.alive() && self.agent.launch == plan.launch {
-            return; // asked for again after a crash: it runs
+        if self.agent.launch >= plan.launch {
+            return; // asked for again after a crash: it has been started
         }
         if self.agent.alive() {
             self.fail("launched while it runs".into());
@@ -188,6 +188,7 @@ impl World {
         self.check.resumed = true;
         self.check.contexts += 1;
         self.context_resumed(old);
+        self.agent.history += 1;
         tr!(self, "agent: back to c{old}");
         self.enter_stage(Stage::Clear);
         self.activity_changed();

@@ -56,13 +56,14 @@ pub fn run(seed: u64, options: &Options) -> Result<Stats, Box<Failure>> {
         None => Ok(world.stats().clone()),
         Some(failure) if options.trace => Err(Box::new(failure)),
         Some(_) => {
-            let mut options = options.clone();
-            options.trace = true;
-            let mut again = World::new(seed, options);
+            let mut traced = options.clone();
+            traced.trace = true;
+            let mut again = World::new(seed, traced);
             again.play();
             again.finish();
             Err(Box::new(again.failure().unwrap_or_else(|| Failure {
                 seed,
+                test: options.test(),
                 what: "failed once and not again: the simulation is not deterministic".into(),
                 trace: Vec::new(),
             })))

@@ -243,6 +243,14 @@ impl Options {
         options
     }
 
+    /// Where such a schedule is played.
+    pub fn test(&self) -> &'static str {
+        match self.handoffs {
+            0 => "simulation",
+            _ => "handoffs",
+        }
+    }
+
     pub fn proves_clear_with_prompt(&self) -> bool {
         let clear = self.profile().clear;
         clear.is_some_and(|clear| clear.proof == ClearProof::WithPrompt)

@@ -75,6 +75,8 @@ impl Stats {
 pub struct Failure {
     pub seed: u64,
     pub what: String,
+    /// The tests that play such schedules.
+    pub test: &'static str,
     pub trace: Vec<String>,
 }
 
@@ -92,8 +94,8 @@ impl fmt::Display for Failure {
         }
         write!(
             f,
-            "replay: SM_SIM_SEED={} cargo nextest run -p sm-testkit --test simulation replay --no-capture",
-            self.seed
+            "replay: SM_SIM_SEED={} cargo nextest run -p sm-testkit --test {} replay --no-capture",
+            self.seed, self.test
         )
     }
 }

@@ -133,6 +133,7 @@ impl World {
             AgentStep::Submit(text) => self.submit(vec![(Author::Sm, text)]),
             AgentStep::HookDone(answer) => self.hook_done(answer),
             AgentStep::Thought => self.thought(),
+            AgentStep::ToolDone if self.handoffs.tools > 0 => self.go(100, AgentStep::ToolDone),
             AgentStep::ToolDone => {
                 if self.agent.plan.batches.front().is_some_and(|b| b.noise) {
                     self.noise();
@@ -218,6 +219,7 @@ impl World {
         }
         if text == "/clear" && self.enter_by_sm {
             self.check_clear();
+            self.believe_the_clear();
         }
         if self.enter_by_sm && self.fault(self.options.faults.clear_ignored) {
             tr!(self, "fault: {text} has no effect");
@@ -453,7 +455,7 @@ impl World {
         } else if self.agent.kind != AgentKind::Claude
             && let Some(text) = self.agent.launch_prompt.take()
         {
-            self.start_turn(vec![vec![(Author::Sm, text)]]);
+            self.submit(vec![(Author::Sm, text)]);
         }
     }
 
@@ -483,7 +485,7 @@ impl World {
         let ms = self.agent.plan.batches.front().map_or(10, |b| b.tool_ms);
         let handoffs = self.agent.plan.batches.front().map_or(0, |b| b.handoffs);
         for at in 1..=handoffs {
-            self.hand_off_later(ms * i64::from(at) / 3, Trigger::Agent);
+            self.ask_again(ms * i64::from(at) / 3, Trigger::Agent, 0, true);
         }
         // what waited joins the result
         while let Some(text) = self.agent.wakes.pop_front() {

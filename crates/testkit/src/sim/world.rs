@@ -80,6 +80,8 @@ pub enum Item {
     HandoffAsked {
         trigger: Trigger,
         tries: u32,
+        /// A tool of the agent asks, and ends with the answer.
+        by_tool: bool,
     },
     Tick,
     Restart,
@@ -322,8 +324,14 @@ impl World {
             Item::Output { no, active } => self.output_reported(no, active),
             Item::Report(input) => self.report(input),
             Item::StopLands { launch } => self.stop_lands(launch),
-            Item::HandoffAsked { trigger, tries } => {
-                self.ask_handoff(trigger, tries);
+            Item::HandoffAsked {
+                trigger,
+                tries,
+                by_tool,
+            } => {
+                self.handoffs.coming -= 1;
+                self.handoffs.tools -= u32::from(by_tool);
+                self.ask_handoff(trigger, tries, by_tool);
             }
             Item::Tick => self.tick(),
             Item::Restart => self.restart(),
@@ -428,6 +436,7 @@ impl World {
         self.failed.as_ref().map(|what| Failure {
             seed: self.seed,
             what: what.clone(),
+            test: self.options.test(),
             trace: self.trace.iter().cloned().collect(),
         })
     }

@@ -516,7 +516,7 @@ fn messages_to_an_exited_session_fail_at_once_and_to_a_lost_one_wait() {
         "{reason}"
     );
     let mut b = Bench::idle();
-    b.on(Event::TerminalGone);
+    b.on(Event::TerminalGone { launch: 1 });
     b.send("m1", "hello");
     assert_eq!(b.receipt("m1"), MessageState::Held { why: Hold::Lost });
     let outcome = b.on(Event::LaunchAsked { fresh: false });

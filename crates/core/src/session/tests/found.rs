@@ -121,7 +121,7 @@ fn a_delivery_of_a_lost_session_goes_on_after_it_was_restored() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.paste();
-    b.on(Event::TerminalGone);
+    b.on(Event::TerminalGone { launch: 1 });
     b.on(Event::LaunchAsked { fresh: false });
     b.on(Event::Started {
         launch: 2,
@@ -237,4 +237,47 @@ fn one_look_is_not_enough_to_call_a_text_lost() {
     assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
     b.on(user_text("hello", b.now));
     assert_eq!(b.receipt("m1").word(), "submitted");
+}
+
+#[test]
+fn the_end_of_an_earlier_terminal_is_not_that_of_the_present_one() {
+    let mut b = Bench::idle();
+    b.on(Event::TerminalGone { launch: 1 });
+    assert_eq!(b.state(), "lost");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::TerminalGone { launch: 1 });
+    assert_eq!(b.state(), "starting", "told twice, the second time late");
+    b.on(Event::TerminalGone { launch: 2 });
+    assert_eq!(b.state(), "lost");
+}
+
+#[test]
+fn a_conversation_that_cannot_be_resumed_is_followed_by_a_new_generation() {
+    let mut b = Bench::idle();
+    b.on(Event::TerminalGone { launch: 1 });
+    b.on(Event::LaunchAsked { fresh: false });
+    assert_eq!(
+        b.session.record().generation.0,
+        1,
+        "the same one, it was hoped"
+    );
+    b.on(Event::NotResumed { launch: 1 });
+    assert_eq!(b.session.record().generation.0, 1, "of another launch");
+    b.on(Event::NotResumed { launch: 2 });
+    let record = b.session.record();
+    assert_eq!((record.generation.0, &record.conversation), (2, &None));
+    let call = b.call(
+        "c2",
+        Signal::ContextStarted {
+            source: ContextSource::Startup,
+            transcript: None,
+        },
+    );
+    b.on(Event::Hook(call));
+    let record = b.session.record();
+    assert_eq!(record.generation.0, 2, "it only gets its name");
+    assert_eq!(record.conversation, Some(conversation("c2")));
+    let late = b.call("c1", Signal::Working);
+    b.on(Event::Hook(late));
+    assert_eq!(b.state(), "idle", "the old one is past");
 }

@@ -247,7 +247,7 @@ fn who_asked_is_told_when_the_terminal_goes_away() {
         text,
         transcript: None,
     });
-    let outcome = b.on(Event::TerminalGone);
+    let outcome = b.on(Event::TerminalGone { launch: 1 });
     assert!(
         outcome
             .effects

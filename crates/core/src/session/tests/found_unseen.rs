@@ -27,6 +27,7 @@ fn nothing_to_see() -> Evidence {
         title: Activity::Unknown,
         screen: None,
         transcript_read: false,
+        contexts_read: false,
     }
 }
 

@@ -104,14 +104,14 @@ impl Bench {
     }
 }
 
-fn prepares(outcome: &Outcome) -> bool {
+pub(super) fn prepares(outcome: &Outcome) -> bool {
     outcome
         .effects
         .iter()
         .any(|e| matches!(e, Effect::Prepare(_)))
 }
 
-fn launches(outcome: &Outcome) -> Vec<crate::LaunchPlan> {
+pub(super) fn launches(outcome: &Outcome) -> Vec<crate::LaunchPlan> {
     outcome
         .effects
         .iter()
@@ -122,14 +122,14 @@ fn launches(outcome: &Outcome) -> Vec<crate::LaunchPlan> {
         .collect()
 }
 
-fn stops_agent(outcome: &Outcome) -> bool {
+pub(super) fn stops_agent(outcome: &Outcome) -> bool {
     outcome
         .effects
         .iter()
         .any(|e| matches!(e, Effect::StopAgent { .. }))
 }
 
-fn texts_pasted(outcome: &Outcome) -> Vec<String> {
+pub(super) fn texts_pasted(outcome: &Outcome) -> Vec<String> {
     outcome
         .effects
         .iter()
@@ -498,7 +498,7 @@ fn a_kill_between_two_processes_starts_no_other() {
     assert_eq!(bench.handoff().state, HandoffState::Abandoned);
     let outcome = bench.on(prepared("h1"));
     assert!(launches(&outcome).is_empty());
-    bench.on(Event::TerminalGone);
+    bench.on(Event::TerminalGone { launch: 1 });
     assert_eq!(bench.state(), "exited");
 }
 
@@ -562,7 +562,7 @@ fn a_person_who_ends_the_successor_before_its_prompt_finds_it_with_a_restore() {
 fn a_lost_terminal_keeps_the_handoff_for_a_restore() {
     let mut bench = Bench::working();
     bench.on(asked("h1", Trigger::Agent));
-    let outcome = bench.on(Event::TerminalGone);
+    let outcome = bench.on(Event::TerminalGone { launch: 1 });
     assert!(prepares(&outcome));
     bench.on(prepared("h1"));
     assert_eq!(bench.handoff().state, HandoffState::Prepared);

@@ -6,6 +6,8 @@ mod found_context;
 mod found_turns;
 mod found_unseen;
 mod handoff;
+mod handoff_drafts;
+mod handoff_found;
 mod handoff_unproven;
 mod unheard;
 mod watch;
@@ -82,6 +84,7 @@ fn screen(composer: Composer, activity: Activity) -> Evidence {
             mark: ScreenMark::default(),
         }),
         transcript_read: true,
+        contexts_read: false,
     }
 }
 

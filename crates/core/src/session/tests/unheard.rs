@@ -142,7 +142,7 @@ fn an_agent_without_hooks_is_known_by_the_record_it_writes() {
     b.session.rec.conversation = None;
     let found = |name: &str, at| Event::RecordFound {
         conversation: conversation(name),
-        transcript: format!("/{name}.jsonl"),
+        transcript: Some(format!("/{name}.jsonl")),
         at,
     };
     b.on(found("c1", b.now));

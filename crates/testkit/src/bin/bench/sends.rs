@@ -11,15 +11,17 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 
-use crate::Result;
 use crate::herd::Herd;
 use crate::link::Link;
 use crate::samples::{Samples, ms, spread};
 use crate::table::{Row, Table};
+use crate::{Result, cost};
 
 const ROUNDS: usize = 30;
 const CROWD: usize = 8;
-const CROWD_ROUNDS: usize = 10;
+const CROWD_ROUNDS: usize = 15;
+/// How long an agent rests before it is sent something: its last turn is over for everybody.
+const REST: Duration = Duration::from_millis(100);
 const HOOKS: usize = 300;
 /// Between two hooks of one agent: tools take longer than this.
 const BETWEEN: Duration = Duration::from_millis(20);
@@ -32,6 +34,8 @@ const PATIENCE: Duration = Duration::from_secs(30);
 enum Kind {
     Line,
     Long,
+    /// A line, and the turn it begins takes as long as the quickest answer of a model does.
+    Turn,
     /// The agent is at work and has to be interrupted.
     Urgent,
 }
@@ -48,7 +52,6 @@ pub fn run(table: &mut Table) -> Result<()> {
         sent: AtomicUsize::new(0),
     };
     table.section("`send` to submitted (min / p50 / p95)");
-    let mut single = f64::NAN;
     for (kind, what) in [
         (Kind::Line, "one line"),
         (Kind::Long, "4 KB"),
@@ -63,9 +66,6 @@ pub fn run(table: &mut Table) -> Result<()> {
             before.add(bench.send_as_before(0, kind)?);
             bench.herd.wait_for(&name(0), "idle")?;
         }
-        if kind == Kind::Line {
-            single = ours.p50();
-        }
         table.row(
             Row::new(what, spread(&ours))
                 .against(
@@ -76,7 +76,7 @@ pub fn run(table: &mut Table) -> Result<()> {
         );
     }
     command(&bench, table)?;
-    crowd(&bench, single, table)?;
+    crowd(&bench, table)?;
     hooks_meanwhile(&bench, table)
 }
 
@@ -103,28 +103,30 @@ fn command(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
     Ok(())
 }
 
-/// Eight messages to eight idle agents at once: until the last is submitted.
-fn crowd(bench: &Bench<'_>, single: f64, table: &mut Table) -> Result<()> {
-    let (mut ours, mut before) = (Samples::default(), Samples::default());
+/// Eight messages to eight agents at rest at once, until the last is submitted, and by turns with
+/// them a single one to an agent at rest. Then the same back to back, with turns of no length: those
+/// served first end their turns while the last still wait.
+fn crowd(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
+    let (mut single, mut ours) = (Samples::default(), Samples::default());
+    let mut cpu = [Duration::ZERO; 3];
+    let mut messages = 0;
+    for _ in 0..CROWD_ROUNDS {
+        std::thread::sleep(REST);
+        single.add(bench.at_once(1, Kind::Turn)?);
+        bench.all_idle()?;
+        std::thread::sleep(REST);
+        let before = bench.cpu()?;
+        ours.add(bench.at_once(CROWD, Kind::Turn)?);
+        bench.all_idle()?;
+        std::thread::sleep(REST);
+        for ((sum, now), before) in cpu.iter_mut().zip(bench.cpu()?).zip(before) {
+            *sum += now.saturating_sub(before);
+        }
+        messages += CROWD;
+    }
+    let (mut hasty, mut before) = (Samples::default(), Samples::default());
     for round in 0..CROWD_ROUNDS {
-        let barrier = Barrier::new(CROWD);
-        let last = std::thread::scope(|scope| -> Result<Duration> {
-            let threads: Vec<_> = (0..CROWD)
-                .map(|number| {
-                    let barrier = &barrier;
-                    scope.spawn(move || {
-                        barrier.wait();
-                        bench.send(number, Kind::Line)
-                    })
-                })
-                .collect();
-            let mut last = Duration::ZERO;
-            for thread in threads {
-                last = last.max(thread.join().map_err(|_| "a sender panicked")??);
-            }
-            Ok(last)
-        })?;
-        ours.add(last);
+        hasty.add(bench.at_once(CROWD, Kind::Line)?);
         bench.all_idle()?;
         // three seconds each: a few of them tell enough
         if round < 3 {
@@ -136,17 +138,30 @@ fn crowd(bench: &Bench<'_>, single: f64, table: &mut Table) -> Result<()> {
             bench.all_idle()?;
         }
     }
-    let within = ours.p50() / single;
+    let within = ours.p50() / single.p50();
     table.row(
-        Row::new("8 to 8 agents at once, the last", spread(&ours))
+        Row::new("8 to 8 agents at rest at once, the last", spread(&ours))
             .against(
-                format!("one after the other, fixed waits: {}", ms(before.p50())),
+                format!(
+                    "one alone: {}; one after the other, fixed waits: {}",
+                    spread(&single),
+                    ms(before.p50())
+                ),
                 before.p50() / ours.p50(),
             )
-            .target(
-                format!("within 2x a single one ({within:.1}x)"),
-                within <= 2.0,
-            ),
+            .target(format!("within 2x one alone ({within:.1}x)"), within <= 2.0),
+    );
+    let [daemon, tmux, agents] =
+        cpu.map(|time| ms(time.as_secs_f64() * 1e3 / messages.max(1) as f64));
+    table.row(Row::new(
+        "CPU of each, its turn included",
+        format!("daemon {daemon}, tmux {tmux}, agent and hooks {agents}"),
+    ));
+    table.row(
+        Row::new("8 to 8 agents back to back, the last", spread(&hasty)).against(
+            format!("one after the other, fixed waits: {}", ms(before.p50())),
+            before.p50() / hasty.p50(),
+        ),
     );
     Ok(())
 }
@@ -205,6 +220,7 @@ impl Bench<'_> {
         let mark = format!("m{:06}", self.sent.fetch_add(1, Ordering::Relaxed));
         let text = match kind {
             Kind::Line | Kind::Urgent => format!("{mark} run the tests and fix what fails"),
+            Kind::Turn => format!("{mark} run the tests and fix what fails\nSLEEP: 0.2"),
             Kind::Long => {
                 let mut text = mark.clone();
                 while text.len() < 4096 {
@@ -245,6 +261,48 @@ impl Bench<'_> {
         let began = Instant::now();
         self.post(&mut link, number, &text, mode)?;
         Ok(began.elapsed())
+    }
+
+    /// Sends to that many agents in the same moment: how long the last took.
+    fn at_once(&self, agents: usize, kind: Kind) -> Result<Duration> {
+        let barrier = Barrier::new(agents);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..agents)
+                .map(|number| {
+                    let barrier = &barrier;
+                    scope.spawn(move || {
+                        barrier.wait();
+                        self.send(number, kind)
+                    })
+                })
+                .collect();
+            let mut last = Duration::ZERO;
+            for thread in threads {
+                last = last.max(thread.join().map_err(|_| "a sender panicked")??);
+            }
+            Ok(last)
+        })
+    }
+
+    /// CPU time so far of the daemon, of tmux, and of the agents with all they have started.
+    fn cpu(&self) -> Result<[Duration; 3]> {
+        let mut tmux = self.herd.env.command("tmux");
+        tmux.arg("-S").arg(self.herd.env.tmux_socket());
+        let told = tmux.args(["display-message", "-p", "#{pid}"]).output()?;
+        let server = String::from_utf8_lossy(&told.stdout).trim().parse()?;
+        let mut agents = Duration::ZERO;
+        for number in 0..CROWD {
+            let pid = self.herd.session(&name(number))?["pid"]
+                .as_u64()
+                .and_then(|pid| u32::try_from(pid).ok())
+                .ok_or("an agent without a process")?;
+            agents += cost::cpu_of(pid)? + cost::cpu_of_ended_children(pid);
+        }
+        Ok([
+            cost::cpu_of(self.herd.pid())?,
+            cost::cpu_of(server)?,
+            agents,
+        ])
     }
 
     fn post(&self, link: &mut Link, number: usize, text: &str, mode: &str) -> Result<()> {

@@ -1,0 +1,170 @@
+//! Handoffs of real agents: what the model does, and what is looked at.
+
+use super::{DEADLINE, World, occurrences};
+use serde_json::Value;
+use sm_testkit::model::{Request, When, conversation_of, is_main, texts_of};
+use sm_testkit::wait_until;
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// What every successor is told.
+pub const WAKE: &str = "and continue from where you left off.";
+
+impl World {
+    /// What the model does at a prompt that holds this text.
+    pub fn at(&self, has: &str, act: &str) {
+        let rule = When {
+            has: has.to_owned(),
+            act: act.to_owned(),
+        };
+        self.model.control(|control| control.when.push(rule));
+    }
+
+    pub fn in_project(&self, name: &str) -> PathBuf {
+        self.env.project().canonicalize().unwrap().join(name)
+    }
+
+    /// The first words of the prompt for a successor that is given this document.
+    pub fn wake_of(&self, document: &str) -> String {
+        format!("Read {} {WAKE}", self.in_project(document).display())
+    }
+
+    /// A session's handoffs, newest first, as `sm handoffs` tells them.
+    #[track_caller]
+    pub fn handoffs(&self, session: &str) -> Vec<Value> {
+        let shown = self.sm(&["handoffs", session, "--json"]).exits(0).json();
+        shown.as_array().unwrap().clone()
+    }
+
+    /// Waits until the newest handoff of a session has this state; gives it whole.
+    #[track_caller]
+    pub fn wait_handoff(&self, session: &str, state: &str) -> Value {
+        let mut last = Value::Null;
+        let found = wait_until(DEADLINE, || {
+            let all = self.ask(&format!("/handoffs?session={session}"));
+            last = all[0].clone();
+            (last["state"] == state).then_some(())
+        });
+        assert!(
+            found.is_some(),
+            "not {state}: {last:#}\n{}",
+            self.about(session)
+        );
+        self.ask(&format!("/handoffs/{}", last["id"].as_str().unwrap()))
+    }
+
+    /// Waits until a handoff has passed a moment: a state, a word of one of its steps, or
+    /// `<message> <state>` of one of its own messages.
+    #[track_caller]
+    pub fn passes(&self, id: &str, moment: &str) {
+        const STATES: [&str; 5] = ["scheduled", "prepared", "cleared", "prompted", "done"];
+        let rank = |state: &str| STATES.iter().position(|s| *s == state);
+        let passed = wait_until(DEADLINE, || {
+            let now = self.seek(&format!("/handoffs/{id}"))?;
+            let state = rank(now["state"].as_str()?)?;
+            if let Some(wanted) = rank(moment) {
+                return (state >= wanted).then_some(());
+            }
+            if let Some(message) = moment.strip_suffix(" written") {
+                let session = now["session"].as_str()?;
+                let target = format!("/sessions/{session}/messages/{id}-{message}");
+                return (super::rank(&self.seek(&target)?) >= 1).then_some(());
+            }
+            let steps = now["steps"].as_array()?;
+            let at = |step: &Value| step["text"].as_str().is_some_and(|t| t.contains(moment));
+            steps.iter().any(at).then_some(())
+        });
+        assert!(passed.is_some(), "{id} never passed {moment:?}");
+    }
+
+    /// The requests of one conversation.
+    pub fn requests_of(&self, conversation: &str) -> Vec<Request> {
+        let mut all = self.main_requests();
+        all.retain(|r| conversation_of(r) == Some(conversation));
+        all
+    }
+
+    /// The conversations that the model was shown a text in, and how often it stood in the last
+    /// request of each.
+    pub fn shown_in(&self, text: &str) -> Vec<(String, usize)> {
+        let all = self.main_requests();
+        let with = all.iter().filter(|r| occurrences(r, text) > 0);
+        let named: BTreeSet<&str> = with.filter_map(conversation_of).collect();
+        let last = |id: &str| {
+            let mut of = all.iter().filter(|r| conversation_of(r) == Some(id));
+            of.next_back().map_or(0, |r| occurrences(r, text))
+        };
+        named
+            .iter()
+            .map(|id| ((*id).to_owned(), last(id)))
+            .collect()
+    }
+
+    /// The model was shown this text in one conversation only, and once.
+    #[track_caller]
+    pub fn once_ever(&self, text: &str) -> String {
+        let shown = self.shown_in(text);
+        assert!(shown.len() == 1 && shown[0].1 == 1, "{text:?} in {shown:?}");
+        shown[0].0.clone()
+    }
+}
+
+/// Artifact of a kind, which is there.
+#[track_caller]
+pub fn artifact(handoff: &Value, kind: &str) -> (PathBuf, Vec<u8>) {
+    let all = handoff["artifacts"].as_array().unwrap();
+    let found = all
+        .iter()
+        .find(|a| a["kind"] == kind && a["problem"].is_null());
+    let found = found.unwrap_or_else(|| panic!("no {kind} in {handoff:#}"));
+    let path = PathBuf::from(found["path"].as_str().unwrap());
+    let bytes = std::fs::read(&path).unwrap();
+    assert_eq!(found["bytes"], bytes.len(), "{kind}");
+    (path, bytes)
+}
+
+/// What a conversation began with, before the model said anything.
+#[track_caller]
+pub fn opening(request: &Request) -> Vec<String> {
+    assert!(is_main(request));
+    let body = request.body.to_string();
+    assert!(!body.contains("\"role\":\"assistant\""), "{body:.2000}");
+    texts_of(request)
+}
+
+#[track_caller]
+pub fn text(value: &Value) -> String {
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+/// Everything that goes with a handoff is kept, and is what it should be.
+#[track_caller]
+pub fn complete(handoff: &Value, document: &str, transcripts: &Path) {
+    assert_eq!(artifact(handoff, "document").1, document.as_bytes());
+    let (_, dump) = artifact(handoff, "snapshot");
+    let dump = String::from_utf8(dump).unwrap();
+    assert!(dump.contains("sm handoff"), "{dump}");
+    let (_, copy) = artifact(handoff, "transcript");
+    let name = format!("{}.jsonl", text(&handoff["from_conversation"]));
+    let original = std::fs::read(transcripts.join(name)).unwrap();
+    // what was there then; the agent may have written more since
+    assert!(original.starts_with(&copy), "{handoff:#}");
+    let copy = String::from_utf8(copy).unwrap();
+    assert!(copy.contains("sm handoff"), "the turn is in it");
+}
+
+/// Sets off a row of handoffs: each successor reads its document, writes the next and hands off.
+#[track_caller]
+pub fn chain(world: &World, session: &str, rounds: usize) {
+    let write =
+        |round| format!("echo round {round} > notes-{round}.md\nTHEN: sm handoff notes-{round}.md");
+    for round in 1..=rounds {
+        let read = format!("RUN: cat notes-{round}.md");
+        let act = match round {
+            last if last == rounds => read,
+            _ => format!("{read}; {}", write(round + 1)),
+        };
+        world.at(&format!("/notes-{round}.md {WAKE}"), &act);
+    }
+    world.send_wait(session, &format!("RUN: {}", write(1)), &[]);
+}
