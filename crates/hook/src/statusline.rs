@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 
 use sm_client::{Client, Paths, json, platform};
 
+use crate::Speaks;
 use crate::caller::{self, Caller, Outcome};
 use crate::hook::print;
 use crate::input::{self, Input};
@@ -26,22 +27,27 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 const MAX_OUTPUT: usize = 64 * 1024;
 const SIGKILL: i32 = 9;
 
-pub fn run(agent: &str, rest: &[OsString]) -> i32 {
+pub fn run(agent: &str, rest: &[OsString], who: Speaks) -> i32 {
     let input = input::read();
     let users = users_command(rest).and_then(|command| Users::start(&command, &input.bytes));
-    let ours = our_text(agent, &input);
+    let ours = our_text(agent, &input, who);
     let theirs = users.map(Users::finish).unwrap_or_default();
     print(&join(&theirs, &ours));
     0
 }
 
 fn users_command(rest: &[OsString]) -> Option<OsString> {
-    let (first, command) = rest.split_first()?;
-    (first == "--" && !command.is_empty()).then(|| command.join(" ".as_ref()))
+    let at = rest.iter().position(|word| word == "--")?;
+    let command = rest[at + 1..].join(" ".as_ref());
+    (!command.is_empty()).then_some(command)
 }
 
-fn our_text(agent: &str, input: &Input) -> Vec<u8> {
+fn our_text(agent: &str, input: &Input, who: Speaks) -> Vec<u8> {
     let own = || own_text(&input.bytes).into_bytes();
+    match who {
+        Speaks::This => {}
+        Speaks::Another => return own(),
+    }
     let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::from_env()) else {
         return own();
     };
@@ -227,7 +233,10 @@ mod tests {
         for (rest, expected) in [
             (&[][..], None),
             (&["--"][..], None),
+            (&["--", ""][..], None),
             (&["x"][..], None),
+            (&["--installed", "--was", "x", "--", "a"][..], Some("a")),
+            (&["--installed", "--", "--", "a"][..], Some("-- a")),
             (&["--", "a | b"][..], Some("a | b")),
             (&["--", "a", "b"][..], Some("a b")),
         ] {

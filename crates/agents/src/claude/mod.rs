@@ -1,6 +1,7 @@
 //! Claude Code. What is relied on, by version, is in `docs/agents.md`.
 
 pub mod hooks;
+pub mod install;
 pub mod launch;
 pub mod paste;
 pub mod screen;

@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod hooks;
+pub mod install;
 pub mod launch;
 pub mod paste;
 pub mod rollout;
