@@ -14,6 +14,7 @@ mod environment;
 mod error;
 mod handoff;
 mod print;
+mod settings_file;
 mod text;
 
 use std::process::ExitCode;

@@ -10,6 +10,7 @@ mod events;
 mod gc;
 mod handoff;
 mod handoffs;
+mod hooks;
 mod kill;
 pub(crate) mod ls;
 mod man;
@@ -77,6 +78,7 @@ enum Command {
     Queue(queue::Queue),
     Handoff(handoff::Handoff),
     Handoffs(handoffs::Handoffs),
+    Hooks(hooks::Hooks),
     Children(children::Children),
     Whoami(whoami::Whoami),
     Doctor(doctor::Doctor),
@@ -107,6 +109,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Queue(command)) => command.run(out),
         Some(Command::Handoff(command)) => return command.run(out),
         Some(Command::Handoffs(command)) => command.run(out),
+        Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
         Some(Command::Doctor(command)) => return command.run(out),
@@ -200,6 +203,14 @@ mod tests {
             ("sm handoffs --limit many", false),
             ("sm handoffs --limit 0", false),
             ("sm handoffs api show 1a2b", false),
+            ("sm hooks install", true),
+            ("sm hooks install claude --dry-run --scope project", true),
+            ("sm hooks remove codex --dry-run", true),
+            ("sm hooks status --json", true),
+            ("sm hooks", false),
+            ("sm hooks install vim", false),
+            ("sm hooks install --scope all", false),
+            ("sm hooks status --dry-run", false),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),
