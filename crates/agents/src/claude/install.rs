@@ -1,10 +1,11 @@
 //! Our hooks and status line in a settings file of Claude Code, for agents that sm did not start.
 //!
-//! The same hooks as with a launch ([`super::settings`]), each marked as installed. The user's own
-//! hooks stay where they are, in front of ours; his status line is run by ours and remembered in
-//! its command, so that it comes back as it was.
+//! The same hooks as with a launch ([`super::settings`]), each marked as installed, but for the
+//! mailbox: it waits for messages to a session of sm, and a `claude -p` does not end before it.
+//! The user's own hooks stay where they are, in front of ours; his status line is run by ours and
+//! remembered in its command, so that it comes back as it was.
 
-use super::settings::{EVENTS, group};
+use super::settings::{EVENTS, event_hook, group};
 use crate::surgery::call::{self, Call, Made};
 use crate::surgery::json::{Member, Node, parse};
 use crate::surgery::json_edit::{Item, Style, append, cut, push_string, replace};
@@ -47,8 +48,10 @@ fn put_in(before: &After, program: &str, policy: LinePolicy) -> Result<Installed
     let root = parse(&text)?;
     object(&text, &root, "the settings are not an object")?;
     let style = Style::of(&text, &root);
-    let ours =
-        |event: &str, made: Made| group(event, |word| call::hook(program, AGENT, word, made));
+    let ours = |event: &str, made: Made| {
+        let command = call::hook(program, AGENT, event, made);
+        group(event, vec![event_hook(&command)])
+    };
     if unique(&text, &root, "hooks")?.is_none() {
         let all: serde_json::Map<String, Value> = EVENTS
             .into_iter()

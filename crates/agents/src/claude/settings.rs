@@ -68,7 +68,12 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         _ => Map::new(),
     };
     for event in EVENTS {
-        let ours = group(event, |word| shell::hook([hook_program, "claude", word]));
+        let command = |word| shell::hook([hook_program, "claude", word]);
+        let mut ours = vec![event_hook(&command(event))];
+        if MAILBOX_EVENTS.contains(&event) {
+            ours.push(mailbox_hook(&command("mailbox")));
+        }
+        let ours = group(event, ours);
         match hooks.entry(event).or_insert_with(|| json!([])) {
             Value::Array(list) => list.push(ours),
             other => *other = json!([ours]),
@@ -83,29 +88,35 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
     Value::Object(settings)
 }
 
-/// Our hooks for one event; `command` writes the call with the event or another word.
-pub(super) fn group(event: &str, command: impl Fn(&str) -> String) -> Value {
+/// A group of hooks for one event.
+pub(super) fn group(event: &str, hooks: Vec<Value>) -> Value {
     let mut entry = Map::new();
     if event == "Notification" {
         entry.insert("matcher".to_owned(), json!(NOTIFICATIONS));
     }
-    let mut commands = vec![json!({
-        "type": "command",
-        "command": command(event),
-        "timeout": HOOK_TIMEOUT,
-    })];
-    if MAILBOX_EVENTS.contains(&event) {
-        commands.push(json!({
-            "type": "command",
-            "command": command("mailbox"),
-            "asyncRewake": true,
-            "timeout": MAILBOX_TIMEOUT,
-            "rewakeMessage": MAILBOX_LEAD,
-            "rewakeSummary": MAILBOX_SUMMARY,
-        }));
-    }
-    entry.insert("hooks".to_owned(), Value::Array(commands));
+    entry.insert("hooks".to_owned(), Value::Array(hooks));
     Value::Object(entry)
+}
+
+/// The hook that tells of an event.
+pub(super) fn event_hook(command: &str) -> Value {
+    json!({
+        "type": "command",
+        "command": command,
+        "timeout": HOOK_TIMEOUT,
+    })
+}
+
+/// The hook that can wake the agent.
+fn mailbox_hook(command: &str) -> Value {
+    json!({
+        "type": "command",
+        "command": command,
+        "asyncRewake": true,
+        "timeout": MAILBOX_TIMEOUT,
+        "rewakeMessage": MAILBOX_LEAD,
+        "rewakeSummary": MAILBOX_SUMMARY,
+    })
 }
 
 /// Our status line, with the user's command chained behind it and its other fields kept.

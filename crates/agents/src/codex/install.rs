@@ -169,6 +169,29 @@ fn is_trust_in(section: &Section, hooks: &[Hook]) -> bool {
         && hooks.iter().any(|hook| Some(hook.hash.as_str()) == trusted)
 }
 
+/// The sections in which Codex remembers the trust in these hooks; the one above them too, if it
+/// is for them alone.
+fn trust_in(sections: &[Section], hooks: &[Hook]) -> Vec<usize> {
+    let all = 0..sections.len();
+    let mut trust: Vec<usize> = all
+        .clone()
+        .filter(|at| is_trust_in(&sections[*at], hooks))
+        .collect();
+    let is_left = |at: &usize| {
+        let section = &sections[*at];
+        let is_below = section.path.starts_with(&["hooks".into(), "state".into()]);
+        is_below && !trust.contains(at)
+    };
+    let left: Vec<usize> = all.filter(is_left).collect();
+    if let ([only], false) = (left.as_slice(), trust.is_empty())
+        && sections[*only].is(Form::Table, &["hooks", "state"])
+        && sections[*only].settings.is_empty()
+    {
+        trust.push(*only);
+    }
+    trust
+}
+
 /// The configuration without ours, and without what Codex remembers about ours.
 pub fn remove(text: &str) -> Result<After, Refusal> {
     parse(text)?;
@@ -176,7 +199,7 @@ pub fn remove(text: &str) -> Result<After, Refusal> {
     let hooks = our_hooks(&sections);
     let most = hooks.iter().filter_map(|hook| hook.call.made).max();
     let mut ours: Vec<usize> = hooks.iter().flat_map(|h| h.sections.clone()).collect();
-    ours.extend((0..sections.len()).filter(|at| is_trust_in(&sections[*at], &hooks)));
+    ours.extend(trust_in(&sections, &hooks));
     ours.sort_unstable();
     ours.dedup();
     let mut left = text.to_owned();

@@ -78,6 +78,19 @@ fn what_codex_wrote_stays_but_for_the_trust_in_ours() {
         remove(&written).unwrap(),
         After::Text(format!("{USERS}{users}\n[notice]\nseen = true\n"))
     );
+    // The table above goes if nothing else was below it.
+    let above = "\n[hooks.state]\n";
+    for (state, left) in [
+        (format!("{above}{ours}"), String::new()),
+        (format!("{above}{ours}{users}"), format!("{above}{users}")),
+        (above.to_owned(), above.to_owned()),
+    ] {
+        let written = format!("{after}{state}");
+        assert_eq!(
+            remove(&written).unwrap(),
+            After::Text(format!("{USERS}{left}"))
+        );
+    }
 }
 
 #[test]

@@ -219,10 +219,10 @@ impl Place {
             }
             return Err(error);
         }
-        let events = install::found(self.kind, &new.text).unwrap_or_default();
+        let found = found(&new.text);
         out.line(&format!(
             "{name}: {} {}",
-            count(events_of(&events), "hook"),
+            count(found.hooks.len(), "hook"),
             if is_first {
                 "added"
             } else {
@@ -251,10 +251,10 @@ impl Place {
         match self.kind {
             AgentKind::Claude | AgentKind::Generic => Ok(()),
             AgentKind::Codex => out.text(
-                "  At its next start Codex will say \"Hooks need review\": it runs a hook only after you have\n  \
-                trusted it, as hooks run outside of its sandbox. sm does not answer that for you. Look at\n  \
-                them (\"Review hooks\": each runs sm-hook and nothing else), then trust them; until then they\n  \
-                do not run. It asks again when the path of sm-hook changes.\n",
+                "  At its next start, also in a session of sm, Codex will say \"Hooks need review\": it runs a hook\n  \
+                only after you have trusted it, as hooks run outside of its sandbox. sm does not answer that\n  \
+                for you. Look at them (\"Review hooks\": each runs sm-hook and nothing else), then trust them;\n  \
+                until then they do not run. It asks again when the path of sm-hook changes.\n",
             ),
         }
     }
@@ -476,18 +476,6 @@ fn render(look: &Look, seen: &[Seen]) -> String {
         "Agents that sm starts have their hooks from the launch, whatever is installed.\n",
     );
     text
-}
-
-/// Hooks that tell of events; the mailbox goes with two of them.
-fn events_of(found: &Found) -> usize {
-    let mut events: Vec<&str> = found
-        .hooks
-        .iter()
-        .map(|(event, _)| event.as_str())
-        .collect();
-    events.sort_unstable();
-    events.dedup();
-    events.len()
 }
 
 fn said_of(line: Line) -> Option<&'static str> {

@@ -215,7 +215,7 @@ fn codex_will_ask_and_the_person_is_told_why() {
     home.run(&["hooks", "install", "codex"])
         .exits(0)
         .says("Hooks need review")
-        .says("sm does not answer that for you");
+        .says("sm does not answer that");
     assert!(!read(&file).contains("trusted_hash"));
     home.run(&["hooks", "status", "codex"])
         .exits(0)

@@ -8,6 +8,7 @@
 mod common;
 mod contexts;
 mod crashes;
+mod installed;
 mod people;
 mod start;
 mod texts;
