@@ -12,6 +12,7 @@ mod docs;
 mod entry;
 mod environment;
 mod error;
+mod gauge;
 mod handoff;
 mod print;
 mod settings_file;

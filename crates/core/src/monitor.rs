@@ -186,6 +186,16 @@ pub struct Gauge {
     window: Option<u64>,
     #[serde(default)]
     latch: Latch,
+    /// How it came here: oldest first, at least some minutes apart.
+    #[serde(default)]
+    trail: Vec<Mark>,
+}
+
+/// How full it was at a moment.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+struct Mark {
+    at: Timestamp,
+    percent: f64,
 }
 
 /// Which thresholds were said, and in which stretch of which context.
@@ -213,6 +223,11 @@ pub enum Taken {
 const DISAGREE: f64 = 5.0;
 /// A clock of another program may be this far behind ours.
 const SKEW: i64 = 50;
+/// The trend is that of the last hour, by marks that are so far apart …
+const MARKS_APART: i64 = 5 * 60_000;
+const TREND_OVER: i64 = 3_600_000;
+/// … and is not told before there is this much to go by.
+const TREND_FROM: i64 = 5 * 60_000;
 
 impl Gauge {
     pub fn take(&mut self, sample: UsageSample) -> Taken {
@@ -232,7 +247,38 @@ impl Gauge {
         self.samples.retain(|known| known.source != sample.source);
         let newest = self.samples.iter().all(|known| known.at <= sample.at);
         self.samples.push(sample);
-        if newest { Taken::Newest } else { Taken::Beside }
+        if newest {
+            self.mark();
+            Taken::Newest
+        } else {
+            Taken::Beside
+        }
+    }
+
+    /// Leaves a mark now and then; the last one of before the hour stays, to measure from.
+    fn mark(&mut self) {
+        let (Some(at), Some(percent)) = (self.newest().map(|s| s.at), self.percent()) else {
+            return;
+        };
+        let apart = |mark: &Mark| at.since(mark.at) >= MARKS_APART;
+        if self.trail.last().is_none_or(apart) {
+            self.trail.push(Mark { at, percent });
+        }
+        while self.trail.len() > 1 && at.since(self.trail[1].at) >= TREND_OVER {
+            self.trail.remove(0);
+        }
+    }
+
+    /// Percentage points per hour, once there is enough to go by.
+    pub fn trend(&self) -> Option<f64> {
+        let (newest, first) = (self.newest()?, self.trail.first()?);
+        let span = newest.at.since(first.at);
+        if span < TREND_FROM {
+            return None;
+        }
+        #[expect(clippy::cast_precision_loss, reason = "hours, not ages")]
+        let hours = span as f64 / TREND_OVER as f64;
+        Some((self.percent_of(newest)? - first.percent) / hours)
     }
 
     /// The newest sample; of two of the same moment, the one that says more.
@@ -248,8 +294,13 @@ impl Gauge {
     pub fn window(&self) -> Option<u64> {
         self.window
     }
-    pub fn fired(&self) -> &[u8] {
-        &self.latch.fired
+    /// Which thresholds were said in this stretch of this context.
+    pub fn fired(&self, generation: Generation, compactions: u32) -> &[u8] {
+        let here = (Some(generation), compactions);
+        match (self.latch.generation, self.latch.compactions) == here {
+            true => &self.latch.fired,
+            false => &[],
+        }
     }
 
     /// The agent's own percentage, or tokens against the window.
@@ -282,6 +333,7 @@ impl Gauge {
     /// Another context, or the same after a compaction: what was known is over.
     pub fn begin(&mut self, now: Timestamp) {
         self.samples.clear();
+        self.trail.clear();
         self.since = now;
     }
 
@@ -375,7 +427,28 @@ mod tests {
         let mut gauge = gauge();
         assert_eq!(crossed(&mut gauge, 70.0, 1), Some(65));
         assert_eq!(crossed(&mut gauge, 55.0, 2), None);
-        assert_eq!(gauge.fired(), [50, 65]);
+        assert_eq!(gauge.fired(Generation(1), 0), [50, 65]);
+        assert!(gauge.fired(Generation(1), 1).is_empty(), "of another one");
+    }
+
+    #[test]
+    fn the_trend_is_that_of_the_last_hour_and_of_this_context() {
+        const MINUTE: i64 = 60_000;
+        let mut gauge = gauge();
+        let at = |gauge: &mut Gauge, minute: i64, percent: f64| {
+            gauge.take(sample(UsageSource::StatusLine, percent, minute * MINUTE));
+            gauge.trend().map(f64::round)
+        };
+        assert_eq!(at(&mut gauge, 0, 10.0), None);
+        assert_eq!(at(&mut gauge, 4, 14.0), None, "too little to go by");
+        assert_eq!(at(&mut gauge, 30, 16.0), Some(12.0));
+        for minute in 31..=240 {
+            at(&mut gauge, minute, 16.0);
+        }
+        assert_eq!(gauge.trend(), Some(0.0), "what was long ago is over");
+        assert!(gauge.trail.len() <= 14, "{}", gauge.trail.len());
+        gauge.begin(Timestamp(241 * MINUTE));
+        assert_eq!(gauge.trend(), None);
     }
 
     #[test]

@@ -132,6 +132,8 @@ mod tests {
             clears: 0,
             relaunches: 0,
             unproven: false,
+            entered_at: None,
+            stashed: None,
             course: Course::Forward,
         }
     }

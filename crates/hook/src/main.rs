@@ -23,7 +23,8 @@ const USAGE: &str = "\
 sm-hook is started by sm, not by hand.
 
 usage: sm-hook <agent> <event>                        tell the daemon what an agent's hook says
-       sm-hook <agent> statusline [-- command]        the agent's status line
+       sm-hook <agent> statusline [--format text] [-- command]
+                                                      the agent's status line
        sm-hook <agent> mailbox                        wait for a message for the agent
        sm-hook <agent> … --installed [-- command]     one of these out of the user's own settings
        sm-hook launch <session> <launch>              be the parent of an agent

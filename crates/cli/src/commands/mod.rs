@@ -5,6 +5,7 @@ mod archive;
 mod attach;
 mod children;
 mod completions;
+mod context;
 mod doctor;
 mod events;
 mod gc;
@@ -25,6 +26,7 @@ mod serve;
 mod service;
 mod show;
 mod status;
+mod statusline;
 mod stop;
 mod wait;
 mod whoami;
@@ -66,6 +68,7 @@ enum Command {
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
+    Context(context::Context),
     Events(events::Events),
     Send(send::Send),
     Wait(wait::Wait),
@@ -85,6 +88,8 @@ enum Command {
     Serve(serve::Serve),
     Stop(stop::Stop),
     Status(status::Status),
+    #[command(name = "statusline")]
+    StatusLine(statusline::StatusLine),
     Service(service::Service),
     Gc(gc::Gc),
     Completions(completions::Completions),
@@ -97,6 +102,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::New(command)) => command.run(out),
         Some(Command::Ls(command)) => command.run(out),
         Some(Command::Show(command)) => command.run(out),
+        Some(Command::Context(command)) => command.run(out),
         Some(Command::Events(command)) => command.run(out),
         Some(Command::Send(command)) => command.run(out),
         Some(Command::Wait(command)) => command.run(out),
@@ -116,6 +122,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Serve(command)) => return command.run(),
         Some(Command::Stop(command)) => command.run(out),
         Some(Command::Status(command)) => command.run(out),
+        Some(Command::StatusLine(command)) => command.run(),
         Some(Command::Service(command)) => command.run(out),
         Some(Command::Gc(command)) => command.run(out),
         Some(Command::Completions(command)) => command.run(out),
@@ -211,6 +218,11 @@ mod tests {
             ("sm hooks install vim", false),
             ("sm hooks install --scope all", false),
             ("sm hooks status --dry-run", false),
+            ("sm context", true),
+            ("sm context api --json", true),
+            ("sm context api --watch off", true),
+            ("sm context api --watch maybe", false),
+            ("sm statusline --format {percent} -- my-line --flag", true),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),

@@ -3,6 +3,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod context;
 mod contract;
 mod crash;
 mod delivery;
@@ -14,5 +15,6 @@ mod handoff_cli;
 mod handoff_faults;
 mod hardship;
 mod life;
+mod seed2;
 mod stream;
 mod world;

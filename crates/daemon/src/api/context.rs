@@ -48,7 +48,7 @@ fn report(published: &Published, monitor: &Monitor, rows: &[EventRow]) -> Contex
         tokens: sample.tokens,
         at: rfc3339(sample.at),
     });
-    let said = gauge.fired();
+    let said = gauge.fired(record.generation, record.compactions);
     let thresholds = monitor.thresholds.iter().map(|t| ThresholdView {
         percent: t.percent,
         level: t.level.word().to_string(),
@@ -68,6 +68,7 @@ fn report(published: &Published, monitor: &Monitor, rows: &[EventRow]) -> Contex
         source: newest.map(|s| view::source(s.source).to_string()),
         at: newest.map(|s| rfc3339(s.at)),
         last_sample_at: record.last_sample.map(rfc3339),
+        trend: view::trend(record),
         samples: samples.collect(),
         disagreement: gauge.disagreement().map(|(low, high)| [low, high]),
         watched: monitor.enabled && !record.unwatched,

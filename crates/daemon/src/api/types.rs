@@ -22,6 +22,10 @@ pub struct SessionView {
     pub pid: Option<u32>,
     pub exit_code: Option<i32>,
     pub last_handoff_path: Option<String>,
+    /// The same as `context.tokens`, 0 while that is unknown: the name older programs know.
+    pub tokens_used: u64,
+    /// The file its terminal's output goes to now; earlier parts lie beside it.
+    pub log_file: Option<String>,
     pub turn: u64,
     pub created_at: String,
     pub changed_at: String,
@@ -37,6 +41,12 @@ pub struct ContextView {
     pub window: Option<u64>,
     pub source: Option<String>,
     pub at: Option<String>,
+    /// When we last heard of it, from whatever source.
+    pub last_sample_at: Option<String>,
+    /// Its agent works and has told nothing since then.
+    pub quiet_since: Option<String>,
+    /// Percentage points per hour, over the last hour.
+    pub trend: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -177,6 +187,8 @@ pub struct ContextReport {
     pub source: Option<String>,
     pub at: Option<String>,
     pub last_sample_at: Option<String>,
+    /// Percentage points per hour, over the last hour.
+    pub trend: Option<f64>,
     /// The newest of every source.
     pub samples: Vec<SampleView>,
     /// The lowest and the highest, if they are more than five points apart.

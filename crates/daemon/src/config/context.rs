@@ -295,10 +295,7 @@ mod tests {
         );
         let mut off = Context::default();
         assert!(off.take_older("context_monitor:\n  enabled: false\n"));
-        assert!(
-            !off.monitor(AgentKind::Claude, "x", Path::new("/"))
-                .enabled
-        );
+        assert!(!off.monitor(AgentKind::Claude, "x", Path::new("/")).enabled);
         let mut own = Context {
             own_rules: true,
             ..Context::default()

@@ -9,8 +9,8 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::error::ConfigError;
 use super::context::Rule;
+use super::error::ConfigError;
 use super::keys::{KEYS, Key, TABLES, Takes};
 use super::nearest;
 use super::settings::{Config, TmuxSocket};

@@ -240,11 +240,7 @@ pub async fn in_flight(hub: &Hub, handle: &Handle) -> Vec<String> {
 }
 
 fn children(hub: &Hub, parent: &SessionId) -> Vec<String> {
-    let all = hub
-        .sessions
-        .all()
-        .into_iter()
-        .map(|handle| handle.now());
+    let all = hub.sessions.all().into_iter().map(|handle| handle.now());
     let mut lines: Vec<String> = all
         .filter(|p| p.record.parent.as_ref() == Some(parent))
         .filter(|p| p.record.state.is_live() || p.record.state == sm_core::State::Lost)
