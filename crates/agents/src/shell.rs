@@ -57,7 +57,7 @@ pub fn words(command: &str) -> Option<Vec<String>> {
                 '\n' => {}
                 c => word.get_or_insert_default().push(c),
             },
-            c if "|&;<>()$`\n\r#*?[]{}~!".contains(c) => return None,
+            c if "|&;<>()$`\n\r#*?[]~!".contains(c) => return None,
             c => word.get_or_insert_default().push(c),
         }
     }
@@ -95,6 +95,7 @@ mod tests {
             ("'$(x) ; y'", all(&["$(x) ; y"])),
             ("'' a", all(&["", "a"])),
             (r"a\ b", all(&["a b"])),
+            ("a {b}", all(&["a", "{b}"])),
             ("a; b", None),
             ("a $b", None),
             ("a\nb", None),

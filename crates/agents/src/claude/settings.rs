@@ -128,11 +128,14 @@ fn status_line(hook_program: &str, user: Option<&Value>) -> Value {
         .and_then(Value::as_str)
         .unwrap_or_default();
     // One of ours that is there already would run ours again: only what it runs is the user's.
-    let chained = match Call::read(given).filter(Call::is_status_line) {
-        Some(ours) => ours.chained.unwrap_or_default(),
-        None => given.to_owned(),
+    let (format, chained) = match Call::read(given).filter(Call::is_status_line) {
+        Some(ours) => (ours.format, ours.chained.unwrap_or_default()),
+        None => (None, given.to_owned()),
     };
     let mut command = shell::hook([hook_program, "claude", "statusline"]);
+    if let Some(format) = format {
+        command = format!("{command} --format {}", shell::quote(&format));
+    }
     if !chained.is_empty() {
         // One argument: a line for the shell that the hook program runs it with.
         command = format!("{command} -- {}", shell::quote(&chained));
@@ -201,6 +204,10 @@ mod tests {
             (
                 "sm-hook claude statusline",
                 "exec /sm-hook claude statusline",
+            ),
+            (
+                "sm statusline --format '{percent} %' -- mine",
+                "exec /sm-hook claude statusline --format '{percent} %' -- mine",
             ),
         ] {
             let user = json!({"type": "command", "command": given, "padding": 2});

@@ -10,6 +10,7 @@ use crate::shell;
 const PROGRAM: &str = "sm-hook";
 const MARK: &str = "--installed";
 const WAS: &str = "--was";
+const FORMAT: &str = "--format";
 
 /// What had to be made for a hook, beside the hook itself. Each includes those before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -65,6 +66,8 @@ pub struct Call {
     pub made: Option<Made>,
     /// The user's own status line, which ours runs.
     pub chained: Option<String>,
+    /// What a status line of the user's own hand asks for.
+    pub format: Option<String>,
     /// How `chained` was written in the file, if not in the plain way.
     pub was: Option<String>,
 }
@@ -76,15 +79,19 @@ impl Call {
         let mut words = words.into_iter().peekable();
         words.next_if_eq("exec");
         let program = words.next()?;
-        if program.rsplit('/').next() != Some(PROGRAM) {
-            return None;
-        }
+        let (agent, word) = match program.rsplit('/').next()? {
+            PROGRAM => (words.next()?, words.next()?),
+            // The same status line by its other name.
+            "sm" => ("claude".to_owned(), words.next_if_eq("statusline")?),
+            _ => return None,
+        };
         let mut call = Self {
             program,
-            agent: words.next()?,
-            word: words.next()?,
+            agent,
+            word,
             made: None,
             chained: None,
+            format: None,
             was: None,
         };
         while let Some(word) = words.next() {
@@ -94,7 +101,11 @@ impl Call {
                     call.chained = Some(rest.join(" "));
                 }
                 WAS => call.was = words.next(),
-                word => call.made = call.made.or(Made::parse(word)),
+                FORMAT => call.format = words.next(),
+                word => match word.strip_prefix("--format=") {
+                    Some(format) => call.format = Some(format.to_owned()),
+                    None => call.made = call.made.or(Made::parse(word)),
+                },
             }
         }
         Some(call)
@@ -173,6 +184,8 @@ mod tests {
             ("sm-hook claude Stop --installed | tee x", None),
             ("echo sm-hook claude Stop --installed", None),
             ("my-sm-hook claude Stop --installed", None),
+            ("sm statusline --format {percent}% -- x", Some(false)),
+            ("/usr/bin/sm status", None),
             ("sm-hook --installed", None),
             ("sm-hook", None),
             ("exec", None),

@@ -142,6 +142,11 @@ fn a_status_line_is_chained_once_or_left_alone() {
         ),
         (json!(null), LinePolicy::Add, Line::NotACommand),
         (
+            json!({"type": "command", "command": "sm statusline --format={percent} -- mine"}),
+            LinePolicy::Add,
+            Line::AlreadyOurs,
+        ),
+        (
             json!({"type": "command", "command": "sm-hook claude statusline"}),
             LinePolicy::Add,
             Line::AlreadyOurs,
@@ -247,10 +252,7 @@ fn any_text() -> impl Strategy<Value = String> {
     leaf.prop_recursive(3, 16, 3, |inner| {
         prop_oneof![
             prop::collection::vec((blanks(), inner.clone(), blanks()), 0..3).prop_map(list),
-            prop::collection::vec((string(), blanks(), inner, blanks()), 0..3).prop_map(|all| {
-                let all = all.into_iter();
-                members(all.map(|(key, a, value, b)| (key, a, value, b)).collect())
-            }),
+            prop::collection::vec((string(), blanks(), inner, blanks()), 0..3).prop_map(members),
         ]
     })
 }
