@@ -211,7 +211,7 @@ proptest! {
                 None => ("", text),
             };
             let first = if first { format!("first_of_all = 1{newline}") } else { String::new() };
-            let last = if last { format!("{newline}[last_of_all]{newline}x = 1") } else { String::new() };
+            let last = if last { format!("{newline}[last_of_all]{newline}x = 1{newline}") } else { String::new() };
             format!("{bom}{first}{rest}{last}")
         };
         let expected = if whole { edit(&text) } else { edit(&format!("{text}{newline}")) };
