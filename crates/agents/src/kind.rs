@@ -26,6 +26,20 @@ pub fn launch(kind: AgentKind, request: &LaunchRequest) -> Result<Launch, Launch
     }
 }
 
+/// Whether an agent is started with hooks of ours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hooks {
+    WithLaunch,
+    None,
+}
+
+pub fn hooks(kind: AgentKind) -> Hooks {
+    match kind {
+        AgentKind::Claude | AgentKind::Codex => Hooks::WithLaunch,
+        AgentKind::Generic => Hooks::None,
+    }
+}
+
 /// Reads a hook call. Never fails; `at` is when the hook ran.
 pub fn parse_hook(kind: AgentKind, event: &str, body: &[u8], at: Timestamp) -> Parsed {
     match kind {

@@ -11,6 +11,7 @@
 pub mod claude;
 pub mod codex;
 pub mod generic;
+pub mod install;
 mod json;
 pub mod kind;
 pub mod launch;
@@ -19,6 +20,7 @@ pub mod parsed;
 pub mod paste;
 mod sgr;
 mod shell;
+pub mod surgery;
 mod wrapped;
 
 pub use kind::{Tail, answer, parse_hook, paste_fit, profile, read_screen, read_title};

@@ -20,6 +20,51 @@ fn join<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     words.into_iter().map(quote).collect::<Vec<_>>().join(" ")
 }
 
+/// The words of a command that is a single plain call; `None` if a shell would do anything beyond
+/// splitting and unquoting.
+pub fn words(command: &str) -> Option<Vec<String>> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut chars = command.chars();
+    while let Some(c) = chars.next() {
+        match c {
+            ' ' | '\t' => words.extend(word.take()),
+            '\'' => {
+                let inside = word.get_or_insert_default();
+                loop {
+                    match chars.next()? {
+                        '\'' => break,
+                        c => inside.push(c),
+                    }
+                }
+            }
+            '"' => {
+                let inside = word.get_or_insert_default();
+                loop {
+                    match chars.next()? {
+                        '"' => break,
+                        '$' | '`' => return None,
+                        '\\' => match chars.next()? {
+                            c @ ('"' | '\\' | '$' | '`') => inside.push(c),
+                            '\n' => {}
+                            c => inside.extend(['\\', c]),
+                        },
+                        c => inside.push(c),
+                    }
+                }
+            }
+            '\\' => match chars.next()? {
+                '\n' => {}
+                c => word.get_or_insert_default().push(c),
+            },
+            c if "|&;<>()$`\n\r#*?[]~!".contains(c) => return None,
+            c => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    Some(words)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -36,5 +81,29 @@ mod tests {
             assert_eq!(quote(word), quoted);
         }
         assert_eq!(join(["/a b", "claude", "Stop"]), "'/a b' claude Stop");
+    }
+
+    #[test]
+    fn a_plain_call_is_split_as_a_shell_does() {
+        let all = |words: &[&str]| Some(words.iter().map(|w| (*w).to_owned()).collect::<Vec<_>>());
+        for (command, expected) in [
+            ("a  b\tc ", all(&["a", "b", "c"])),
+            (r"'/a b'\''s x", None),
+            (r"'it'\''s' x", all(&["it's", "x"])),
+            (r#"a"b $"c"#, None),
+            (r#"a"b \$ \x"c"#, all(&[r"ab $ \xc"])),
+            ("'$(x) ; y'", all(&["$(x) ; y"])),
+            ("'' a", all(&["", "a"])),
+            (r"a\ b", all(&["a b"])),
+            ("a {b}", all(&["a", "{b}"])),
+            ("a; b", None),
+            ("a $b", None),
+            ("a\nb", None),
+            ("a 'b", None),
+            ("a\\", None),
+            ("", all(&[])),
+        ] {
+            assert_eq!(words(command), expected, "{command}");
+        }
     }
 }

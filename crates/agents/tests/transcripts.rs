@@ -36,7 +36,7 @@ fn story(kind: AgentKind, file: &str, id: &str, chunk: usize) -> Vec<String> {
                     broken: Some(other),
                     ..
                 } => story.push(format!("{other:?}")),
-                Fact::CompactBoundary => story.push("compacted".to_owned()),
+                Fact::CompactBoundary { .. } => story.push("compacted".to_owned()),
                 Fact::Usage(sample) => assert!(sample.tokens.is_some()),
             }
         }
@@ -188,7 +188,14 @@ fn a_compaction_of_claude() {
     );
     let facts = tail.feed(lines.as_bytes());
     assert!(
-        matches!(facts.as_slice(), [Fact::CompactBoundary, Fact::Usage(sample)] if sample.tokens == Some(900)),
+        matches!(
+            facts.as_slice(),
+            [Fact::CompactBoundary {
+                before: Some(66_000),
+                after: Some(900),
+                at: Some(_)
+            }]
+        ),
         "{facts:?}"
     );
 }

@@ -10,9 +10,9 @@ use serde_json::Value;
 use sm_client::http::{HttpError, Lines, Request};
 use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
-    ArchiveView, AttachView, EventView, HandoffAnswer, HandoffBody, HandoffView, HealthView,
-    MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody, SessionView,
-    StatusView,
+    ArchiveView, AttachView, ContextReport, EventView, HandoffAnswer, HandoffBody, HandoffView,
+    HealthView, MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody,
+    SessionView, StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
@@ -129,6 +129,23 @@ impl Daemon {
     pub fn rename(&self, session: &str, name: &str) -> Result<Answer<SessionView>> {
         let bytes = encode(&PatchBody {
             name: Some(name.to_owned()),
+            watch: None,
+        })?;
+        self.door.ask(
+            Request::new("PATCH", &path(session, "")).json(&bytes),
+            Repeat::Safe,
+        )
+    }
+
+    pub fn context(&self, session: &str) -> Result<Answer<ContextReport>> {
+        self.door.get(&path(session, "/context"))
+    }
+
+    /// Whether its agent is told how full its context is.
+    pub fn watch(&self, session: &str, on: bool) -> Result<Answer<SessionView>> {
+        let bytes = encode(&PatchBody {
+            name: None,
+            watch: Some(on),
         })?;
         self.door.ask(
             Request::new("PATCH", &path(session, "")).json(&bytes),

@@ -28,6 +28,7 @@ impl Own {
 const NOT_HANDED_ON: &[&str] = &[
     wire::SESSION_VAR,
     wire::SECRET_VAR,
+    wire::HOOKS_VAR,
     "TMUX",
     "TMUX_PANE",
     "_",

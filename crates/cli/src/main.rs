@@ -12,8 +12,10 @@ mod docs;
 mod entry;
 mod environment;
 mod error;
+mod gauge;
 mod handoff;
 mod print;
+mod settings_file;
 mod text;
 
 use std::process::ExitCode;

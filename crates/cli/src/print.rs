@@ -9,7 +9,7 @@ use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::error::{CommandError, Kind, Result};
-use crate::text::{Color, Look, Tone, many_lines, safe_json};
+use crate::text::{Color, Look, Signs, Tone, many_lines, safe_json};
 
 /// Standard output, and how it looks.
 pub struct Printer {
@@ -24,6 +24,7 @@ impl Printer {
         Self {
             look: Look {
                 color: color_for(is_terminal),
+                signs: signs_for(is_terminal),
                 width: is_terminal.then(columns),
                 zone: TimeZone::system(),
                 now: Timestamp::now(),
@@ -131,6 +132,17 @@ fn color_for(is_terminal: bool) -> Color {
         Color::On
     } else {
         Color::Off
+    }
+}
+
+/// Gauges and charts are for eyes; a file or a program gets plain characters.
+fn signs_for(is_terminal: bool) -> Signs {
+    let no_unicode = std::env::var_os("NO_UNICODE").is_some_and(|value| !value.is_empty());
+    let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");
+    if is_terminal && !no_unicode && !dumb {
+        Signs::Unicode
+    } else {
+        Signs::Ascii
     }
 }
 

@@ -11,6 +11,7 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 #[derive(Debug, Clone)]
 pub struct Look {
     pub color: Color,
+    pub signs: Signs,
     /// Columns of the terminal; unlimited when nobody looks.
     pub width: Option<usize>,
     pub zone: TimeZone,
@@ -25,7 +26,15 @@ pub enum Color {
     Off,
 }
 
+/// What gauges and charts are drawn with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Signs {
+    Unicode,
+    Ascii,
+}
+
+/// Later ones are graver.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Tone {
     Plain,
     Bold,
@@ -301,29 +310,6 @@ pub fn table_giving(look: &Look, headings: &[&str], rows: &[Vec<Cell>], gives: u
     out
 }
 
-/// `▓▓▓░░ 62%`.
-pub fn gauge(percentage: Option<f64>) -> Cell {
-    const CELLS: usize = 5;
-    let Some(percentage) = percentage.filter(|value| value.is_finite()) else {
-        return Cell::toned("-", Tone::Dim);
-    };
-    let percentage = percentage.clamp(0.0, 100.0);
-    let full = ((percentage / 100.0 * CELLS as f64).round() as usize).min(CELLS);
-    let tone = match () {
-        () if percentage >= 85.0 => Tone::Bad,
-        () if percentage >= 65.0 => Tone::Warn,
-        () => Tone::Plain,
-    };
-    Cell::toned(
-        format!(
-            "{}{} {percentage:.0}%",
-            "▓".repeat(full),
-            "░".repeat(CELLS - full)
-        ),
-        tone,
-    )
-}
-
 #[cfg(test)]
 pub mod tests {
     use super::*;
@@ -332,6 +318,7 @@ pub mod tests {
     pub fn look() -> Look {
         Look {
             color: Color::Off,
+            signs: Signs::Unicode,
             width: Some(80),
             zone: TimeZone::UTC,
             now: "2026-03-01T12:00:00Z".parse().unwrap(),
@@ -399,19 +386,6 @@ pub mod tests {
         assert_eq!(cut_start("/a/b/cdef", 5), "…cdef");
         assert_eq!(cut_end("日本語", 4), "日…");
         assert_eq!(cut_end("abc", 3), "abc");
-    }
-
-    #[test]
-    fn a_gauge_shows_what_is_known() {
-        for (percentage, shown) in [
-            (None, "-"),
-            (Some(f64::NAN), "-"),
-            (Some(0.0), "░░░░░ 0%"),
-            (Some(62.4), "▓▓▓░░ 62%"),
-            (Some(250.0), "▓▓▓▓▓ 100%"),
-        ] {
-            assert_eq!(gauge(percentage).text, shown);
-        }
     }
 
     #[test]

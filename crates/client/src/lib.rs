@@ -10,6 +10,7 @@ mod body;
 pub mod daemon;
 pub mod http;
 pub mod json;
+pub mod latest;
 pub mod paths;
 pub mod platform;
 pub mod process;

@@ -50,7 +50,7 @@ pub enum Completeness {
 }
 
 impl Entry<'_> {
-    fn line(&self) -> String {
+    pub(crate) fn line(&self) -> String {
         let body = String::from_utf8_lossy(self.body);
         let line = self.line_with(&body, self.completeness);
         if line.len() <= MAX_LINE {
@@ -343,7 +343,7 @@ pub enum SpoolError {
 }
 
 impl SpoolError {
-    fn io(path: &Path, error: io::Error) -> Self {
+    pub(crate) fn io(path: &Path, error: io::Error) -> Self {
         Self::Io {
             path: path.to_path_buf(),
             error,

@@ -24,6 +24,13 @@ pub const SESSION_VAR: &str = "CLAUDE_SESSION_MANAGER_ID";
 pub const SECRET_VAR: &str = "SM_SESSION_SECRET";
 /// How long a hook waits for an answer, in milliseconds.
 pub const TIMEOUT_VAR: &str = "SM_HOOK_TIMEOUT_MS";
+/// In the agent's environment: its hooks came with its launch, so installed ones have nothing to
+/// tell.
+pub const HOOKS_VAR: &str = "SM_HOOKS";
+/// The value of [`HOOKS_VAR`].
+pub const HOOKS_INJECTED: &str = "injected";
+/// The mark of an installed hook among its arguments; `=` and more may follow.
+pub const INSTALLED_MARK: &str = "--installed";
 /// The `sm` program that starts the daemon, when it is not beside the running one.
 pub const SM_BIN_VAR: &str = "SM_BIN";
 

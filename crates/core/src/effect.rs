@@ -86,6 +86,15 @@ pub enum Answer {
     Continue {
         text: String,
     },
+    /// The compaction the agent was about to begin is held up.
+    Block {
+        reason: String,
+    },
+    /// What this handoff's document said, for a context that was compacted. Its text lies in files,
+    /// so the daemon puts it together.
+    Recover {
+        handoff: HandoffId,
+    },
 }
 
 /// Something the owner should know about now.
@@ -105,6 +114,8 @@ pub enum NoticeKind {
     SessionExited,
     TurnEnded,
     HandoffFailed,
+    ContextHigh,
+    Compacted,
     HandoffHeld,
 }
 
@@ -127,6 +138,8 @@ pub enum EntryKind {
     Message,
     Compaction,
     Handoff,
+    /// How full the context is.
+    Usage,
     Exit,
     /// Recorded and without effect: of an older context, of a nested agent, of a sub-agent, doubled.
     Ignored,
@@ -144,6 +157,7 @@ impl EntryKind {
             Self::Message => "message",
             Self::Compaction => "compaction",
             Self::Handoff => "handoff",
+            Self::Usage => "usage",
             Self::Exit => "exit",
             Self::Ignored => "ignored",
             Self::Name => "name",

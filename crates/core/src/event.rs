@@ -24,6 +24,10 @@ pub enum Event {
         guards: Guards,
     },
     HandoffCancelled,
+    /// Whether its agent is told how full its context is.
+    Watch {
+        on: bool,
+    },
 
     // ── the agent
     Hook(HookCall),
@@ -122,6 +126,7 @@ impl Event {
             Self::KillAsked => "kill asked",
             Self::HandoffAsked { .. } => "handoff asked",
             Self::HandoffCancelled => "handoff cancelled",
+            Self::Watch { .. } => "watch",
             Self::HandoffPrepared { .. } => "handoff prepared",
             Self::Hook(_) => "hook",
             Self::Facts(_) => "facts",

@@ -8,6 +8,7 @@ pub mod event;
 pub mod handoff;
 pub mod ids;
 pub mod message;
+pub mod monitor;
 pub mod profile;
 pub mod session;
 pub mod signal;
@@ -27,6 +28,7 @@ pub use ids::{
 pub use message::{
     Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Purpose, Sender, Way,
 };
+pub use monitor::{Gauge, Level, Monitor, OnCompaction, Taken, Texts, Threshold};
 pub use profile::{AgentKind, Clear, ClearProof, PasteFit, Profile, StopAnswer};
 pub use session::{
     Flight, MessageChange, NewSession, Outcome, Persist, Phase, Record, Session, State,

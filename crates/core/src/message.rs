@@ -1,6 +1,6 @@
 //! Messages and what is known about their delivery. A receipt never says more than was proven.
 
-use crate::ids::{MessageId, SessionId, Timestamp};
+use crate::ids::{Generation, MessageId, SessionId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// How urgent a message is for the agent that gets it.
@@ -40,8 +40,20 @@ pub enum Purpose {
     Clear,
     /// A handoff's: the first prompt of the new context.
     Wake,
+    /// The monitor's: how full the context is.
+    Alert,
     /// A handoff's: back to the old conversation. Proven by that conversation.
     Back,
+}
+
+impl Purpose {
+    /// A handoff's own commands and prompts.
+    pub fn is_handoffs(self) -> bool {
+        match self {
+            Self::Clear | Self::Wake | Self::Back => true,
+            Self::Said | Self::Alert => false,
+        }
+    }
 }
 
 /// By which way a text is given to the agent.
@@ -247,6 +259,9 @@ pub struct MessageMeta {
     pub interrupted: bool,
     #[serde(default)]
     pub purpose: Purpose,
+    /// The context it is about, and how often that had been compacted: it is dropped with it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub about: Option<(Generation, u32)>,
     #[serde(flatten)]
     pub state: MessageState,
 }

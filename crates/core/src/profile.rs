@@ -49,6 +49,10 @@ pub struct Profile {
     pub paste_fit: fn(&str) -> PasteFit,
     /// Escape ends the turn.
     pub escape_interrupts: bool,
+    /// How often the agent lets its hook hold up a compaction without being stopped by it for good.
+    pub compaction_holds: u32,
+    /// How much of a window can be used before the agent compacts or stops. Pure.
+    pub usable: fn(u64) -> u64,
     /// How the context is cleared; None: it cannot be handed off.
     pub clear: Option<Clear>,
     /// A key puts a draft aside and the next submit brings it back (never pressed over an older one).

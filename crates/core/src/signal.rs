@@ -66,6 +66,8 @@ pub enum Signal {
         automatic: bool,
     },
     CompactionDone,
+    /// An older script says that a compaction fires; ours may say so too.
+    CompactionReported,
     /// A background hook that can wake the agent is waiting for text.
     MailboxOpen {
         waiter: WaiterId,
@@ -153,7 +155,12 @@ pub enum Fact {
         broken: Option<BreakReason>,
         at: Option<Timestamp>,
     },
-    CompactBoundary,
+    /// The context was compacted: tokens before and after, where the record says so.
+    CompactBoundary {
+        before: Option<u64>,
+        after: Option<u64>,
+        at: Option<Timestamp>,
+    },
     Usage(UsageSample),
 }
 

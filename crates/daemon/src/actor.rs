@@ -89,6 +89,15 @@ pub struct Actor {
     stuck: Vec<Effect>,
 }
 
+/// A renamed session may fall under another rule.
+fn watch_by_config(hub: &Hub, session: &mut Session) {
+    let record = session.record();
+    let cwd = std::path::Path::new(&record.cwd);
+    let context = &hub.config.context;
+    let monitor = context.monitor(record.agent, record.name.as_str(), cwd);
+    session.set_monitor(monitor);
+}
+
 /// What the actor's loop does next.
 enum Next {
     GoOn,
@@ -97,7 +106,8 @@ enum Next {
 
 impl Actor {
     /// Makes the actor and its handle; `run` has to be spawned.
-    pub fn new(hub: Arc<Hub>, session: Session, extra: Extra) -> (Self, Handle) {
+    pub fn new(hub: Arc<Hub>, mut session: Session, extra: Extra) -> (Self, Handle) {
+        watch_by_config(&hub, &mut session);
         let (tx, rx) = mpsc::unbounded_channel();
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
@@ -227,7 +237,11 @@ impl Actor {
         let before = can_be_refused(&event).then(|| self.session.clone());
         let turn = self.session.record().turn;
         let generation = self.session.record().generation;
+        let renamed = matches!(event, Event::Rename(_));
         let outcome = self.session.step(event, now);
+        if renamed {
+            watch_by_config(&self.hub, &mut self.session);
+        }
         let current = self.session.record().generation;
         if current != generation {
             archive::note_generation(&self.hub, &self.handle.id, current.0);

@@ -8,10 +8,11 @@ use crate::sources;
 use crate::watch::Changed;
 use serde::Deserialize;
 use sm_agents::kind;
+use sm_client::latest::{Latest, TakenSample};
 use sm_client::spool::Spool;
 use sm_core::{Event, SessionId};
 use sm_runtime::{Events, PaneId, RuntimeEvent};
-use std::collections::HashSet;
+use std::collections::{HashSet, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -160,12 +161,17 @@ pub async fn spool(hub: &Arc<Hub>) -> HashSet<SessionId> {
             return ended;
         }
     };
+    let mut samples = Samples::take(hub);
     for file in taken {
         let mut woken: Vec<Handle> = Vec::new();
         match file.lines() {
             Ok(lines) => {
                 for line in lines.flatten() {
-                    let Some((handle, what)) = spooled(hub, &line).await else {
+                    let Some(line) = read_line(&line) else {
+                        continue;
+                    };
+                    samples.tell_until(hub, line.at).await;
+                    let Some((handle, what)) = spooled(hub, line).await else {
                         continue;
                     };
                     if what == Spooled::Exit {
@@ -195,7 +201,45 @@ pub async fn spool(hub: &Arc<Hub>) -> HashSet<SessionId> {
             }
         });
     }
+    samples.tell_until(hub, i64::MAX).await;
     ended
+}
+
+/// The last sample of each session that nobody took, earliest first.
+struct Samples(VecDeque<(Line, TakenSample)>);
+
+impl Samples {
+    fn take(hub: &Arc<Hub>) -> Self {
+        let taken = Latest::new(hub.paths.spool_dir()).take();
+        let taken = taken.unwrap_or_else(|error| {
+            tracing::warn!(%error, "samples that were kept cannot be read");
+            Vec::new()
+        });
+        let mut samples: Vec<(Line, TakenSample)> = Vec::with_capacity(taken.len());
+        for sample in taken {
+            match read_line(sample.line.trim_ascii_end()) {
+                Some(line) => samples.push((line, sample)),
+                None => forget(sample),
+            }
+        }
+        samples.sort_by_key(|(line, _)| line.at);
+        Self(samples.into())
+    }
+
+    /// Tells those of up to then: a sample is of the context that was there when it was made.
+    async fn tell_until(&mut self, hub: &Arc<Hub>, at: i64) {
+        while let Some((line, sample)) = self.0.pop_front_if(|(line, _)| line.at <= at) {
+            spooled(hub, line).await;
+            // not awaited: the next sample is newer
+            forget(sample);
+        }
+    }
+}
+
+fn forget(sample: TakenSample) {
+    if let Err(error) = sample.done() {
+        tracing::warn!(%error, "a sample that was taken cannot be removed");
+    }
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -205,11 +249,15 @@ enum Spooled {
     Other,
 }
 
-async fn spooled(hub: &Arc<Hub>, line: &[u8]) -> Option<(Handle, Spooled)> {
-    let Ok(line) = serde_json::from_slice::<Line>(line) else {
+fn read_line(line: &[u8]) -> Option<Line> {
+    let read = serde_json::from_slice(line).ok();
+    if read.is_none() {
         tracing::warn!("a torn line in the spool was skipped");
-        return None;
-    };
+    }
+    read
+}
+
+async fn spooled(hub: &Arc<Hub>, line: Line) -> Option<(Handle, Spooled)> {
     let handle = SessionId::new(line.session.clone())
         .ok()
         .and_then(|id| hub.sessions.get(&id))?;

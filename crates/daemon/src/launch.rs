@@ -12,7 +12,7 @@ use crate::stored::Terminal;
 use crate::transcripts::{self, Resume};
 use crate::{clock, probe, terminate};
 use sha2::{Digest, Sha256};
-use sm_agents::kind;
+use sm_agents::kind::{self, Hooks};
 use sm_agents::launch::{LaunchRequest, Start};
 use sm_client::wire;
 use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId, SessionName};
@@ -142,6 +142,11 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     })));
     set(&mut env, wire::SESSION_VAR, id.as_str());
     set(&mut env, wire::SECRET_VAR, &secret);
+    match kind::hooks(seat.record.agent) {
+        Hooks::WithLaunch => set(&mut env, wire::HOOKS_VAR, wire::HOOKS_INJECTED),
+        // an agent within it may have installed ones, which speak for themselves
+        Hooks::None => env.retain(|(key, _)| key != wire::HOOKS_VAR),
+    }
     // hooks of the agent have to find this instance, not the one of another shell
     match std::env::var("SM_HOME") {
         Ok(home) => set(&mut env, "SM_HOME", &home),

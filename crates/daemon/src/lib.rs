@@ -28,6 +28,7 @@ mod perform;
 mod platform;
 mod probe;
 mod recover;
+mod recovery;
 mod run;
 mod sources;
 mod spooling;

@@ -179,6 +179,8 @@ fn kind(kind: NoticeKind) -> &'static str {
         NoticeKind::TurnEnded => "turn_ended",
         NoticeKind::HandoffFailed => "handoff_failed",
         NoticeKind::HandoffHeld => "handoff_held",
+        NoticeKind::ContextHigh => "context_high",
+        NoticeKind::Compacted => "compacted",
     }
 }
 

@@ -93,6 +93,14 @@ pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
         config.daemon.port = port;
     }
     crate::logging::start(&paths, &config, options.foreground);
+    let older = paths.config_file().with_file_name("config.yaml");
+    let read = std::fs::read_to_string(&older).unwrap_or_default();
+    if config.context.take_older(&read) {
+        tracing::info!(
+            "the thresholds of contexts are those of {}; to set them in config.toml: context.thresholds",
+            older.display()
+        );
+    }
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)

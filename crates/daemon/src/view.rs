@@ -6,15 +6,17 @@ use crate::api::types::{
     TmuxView,
 };
 use crate::clock::rfc3339;
+use sm_client::Paths;
 use sm_core::signal::UsageSource;
 use sm_core::{
-    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Proof, Sender, Session,
-    SessionId, State, Timestamp, Way,
+    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Proof, Record, Sender,
+    Session, SessionId, State, Timestamp, Way,
 };
 use sm_store::EventRow;
+use std::path::Path;
 
 /// Made when somebody asks: most steps of a session are never looked at.
-pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
+pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> SessionView {
     let Published { record, extra, .. } = published;
     SessionView {
         id: record.id.to_string(),
@@ -29,24 +31,7 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
         cwd: record.cwd.clone(),
         parent: record.parent.as_ref().map(ToString::to_string),
         children: Vec::new(),
-        context: record
-            .usage
-            .as_ref()
-            .map_or_else(ContextView::default, |usage| ContextView {
-                used_percentage: usage.used_percentage,
-                tokens: usage.tokens,
-                window: usage.window,
-                source: Some(
-                    match usage.source {
-                        UsageSource::StatusLine => "status_line",
-                        UsageSource::Transcript => "transcript",
-                        UsageSource::Hook => "hook",
-                        UsageSource::Api => "api",
-                    }
-                    .to_string(),
-                ),
-                at: Some(rfc3339(usage.at)),
-            }),
+        context: context(published),
         tmux: extra
             .terminal
             .as_ref()
@@ -63,11 +48,68 @@ pub fn session(published: &Published, tmux_socket: &str) -> SessionView {
             state: open.state.word().to_string(),
             created_at: rfc3339(open.created_at),
         }),
+        tokens_used: record.usage.as_ref().and_then(|u| u.tokens).unwrap_or(0),
+        log_file: log_file(&paths.session_dir(record.id.as_str())),
         turn: record.turn.0,
         created_at: rfc3339(record.created_at),
         changed_at: rfc3339(published.changed_at),
         attention: attention(published),
         queue: published.queue.clone(),
+    }
+}
+
+fn context(published: &Published) -> ContextView {
+    let record = &published.record;
+    // a turn that nobody saw begin is as old as its last sample
+    let quiet_since = match record.state {
+        State::Working => record.last_sample.max(published.turn_since),
+        State::Starting
+        | State::Idle
+        | State::Waiting(_)
+        | State::Compacting
+        | State::Exited
+        | State::Lost => None,
+    };
+    let known = ContextView {
+        last_sample_at: record.last_sample.map(rfc3339),
+        quiet_since: quiet_since.map(rfc3339),
+        ..ContextView::default()
+    };
+    let Some(usage) = &record.usage else {
+        return known;
+    };
+    ContextView {
+        used_percentage: record.gauge.percent_of(usage).map(f64::round),
+        tokens: usage.tokens,
+        window: usage.window.or(record.gauge.window()),
+        source: Some(source(usage.source).to_string()),
+        at: Some(rfc3339(usage.at)),
+        trend: trend(record),
+        ..known
+    }
+}
+
+pub fn trend(record: &Record) -> Option<f64> {
+    record.gauge.trend().map(|t| (t * 10.0).round() / 10.0)
+}
+
+/// The newest part of the terminal's log.
+fn log_file(folder: &Path) -> Option<String> {
+    let names = std::fs::read_dir(folder).ok()?.flatten().map(|entry| {
+        let name = entry.file_name();
+        name.to_str().map(str::to_owned)
+    });
+    let is_part = |name: &String| name.starts_with("terminal.") && name.ends_with(".log");
+    let newest = names.flatten().filter(is_part).max()?;
+    Some(folder.join(newest).to_string_lossy().into_owned())
+}
+
+pub fn source(source: UsageSource) -> &'static str {
+    match source {
+        UsageSource::StatusLine => "status_line",
+        UsageSource::Transcript => "transcript",
+        UsageSource::Hook => "hook",
+        UsageSource::Api => "api",
     }
 }
 
@@ -82,7 +124,7 @@ fn handoff_path(handoff: &Handoff) -> Option<String> {
         | HandoffState::Done
         | HandoffState::Abandoned
         | HandoffState::RolledBack => {
-            let there = std::path::Path::new(&handoff.document).exists();
+            let there = Path::new(&handoff.document).exists();
             Some(match there {
                 true => handoff.document.clone(),
                 false => handoff.copy.clone(),

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use sm_client::latest::Latest;
 use sm_client::process::{self, Process};
 use sm_client::spool::{Completeness, Entry};
 use sm_client::{Client, HttpError, Paths, Request, Response, Spool, daemon, wire};
@@ -67,17 +68,40 @@ impl Caller {
 
     /// Keeps an event for the daemon to find.
     pub fn spool(&self, paths: &Paths, agent: &str, event: &str, body: &[u8], cut: Completeness) {
+        let ancestors = process::ancestors_header(&self.ancestors);
+        let entry = self.entry(agent, event, &ancestors, body, cut);
         // Nowhere to keep it and no one to tell: the agent goes on.
-        let _ = Spool::new(paths.spool_dir()).append(&Entry {
+        let _ = Spool::new(paths.spool_dir()).append(&entry);
+    }
+
+    /// Keeps a sample for the daemon to find, in the place of the one before it.
+    pub fn keep_sample(&self, paths: &Paths, agent: &str, event: &str, input: &Input) {
+        if input.completeness == Completeness::Cut {
+            return;
+        }
+        let ancestors = process::ancestors_header(&self.ancestors);
+        let entry = self.entry(agent, event, &ancestors, &input.bytes, input.completeness);
+        let _ = Latest::new(paths.spool_dir()).keep(&entry);
+    }
+
+    fn entry<'a>(
+        &'a self,
+        agent: &'a str,
+        event: &'a str,
+        ancestors: &'a str,
+        body: &'a [u8],
+        completeness: Completeness,
+    ) -> Entry<'a> {
+        Entry {
             id: &self.event_id,
             at: self.at,
             agent,
             event,
             session: &self.session,
-            ancestors: &process::ancestors_header(&self.ancestors),
+            ancestors,
             body,
-            completeness: cut,
-        });
+            completeness,
+        }
     }
 }
 

@@ -17,14 +17,16 @@ mod statusline;
 use std::ffi::OsString;
 use std::io::Write;
 
-use sm_client::wire::is_plain_word;
+use sm_client::wire::{self, is_plain_word};
 
 const USAGE: &str = "\
 sm-hook is started by sm, not by hand.
 
 usage: sm-hook <agent> <event>                        tell the daemon what an agent's hook says
-       sm-hook <agent> statusline [-- command]        the agent's status line
+       sm-hook <agent> statusline [--format text] [-- command]
+                                                      the agent's status line
        sm-hook <agent> mailbox                        wait for a message for the agent
+       sm-hook <agent> … --installed [-- command]     one of these out of the user's own settings
        sm-hook launch <session> <launch>              be the parent of an agent
        sm-hook log <dir> [--quiet-ms N --session S]   write a terminal's output down
        sm-hook park                                   do nothing until ended
@@ -44,19 +46,41 @@ fn main() {
         ["--version" | "-V"] => say(concat!("sm-hook ", env!("CARGO_PKG_VERSION"), "\n")),
         [agent, event, rest @ ..] if is_plain_word(agent) && is_plain_word(event) => {
             never_fail();
-            match *event {
-                "statusline" => statusline::run(agent, &args[2..]),
-                "mailbox" => mailbox::run(agent),
-                // An event may have more words one day; an old hook still tells what it knows.
-                event => {
-                    let _ = rest;
-                    hook::run(agent, event)
-                }
+            let who = who_speaks(rest);
+            // An event may have more words one day; an old hook still tells what it knows.
+            match (*event, who) {
+                ("statusline", who) => statusline::run(agent, &args[2..], who),
+                (_, Speaks::Another) => 0,
+                ("mailbox", Speaks::This) => mailbox::run(agent),
+                (event, Speaks::This) => hook::run(agent, event),
             }
         }
         _ => say(USAGE),
     };
     std::process::exit(code);
+}
+
+/// Which of our hooks tells the daemon about an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    This,
+    /// This one is installed in the user's settings, and another came with the agent's launch.
+    Another,
+}
+
+fn who_speaks(rest: &[&str]) -> Speaks {
+    let mut ours = rest.iter().take_while(|word| **word != "--");
+    let is_installed = ours.any(|word| {
+        word.strip_prefix(wire::INSTALLED_MARK)
+            .is_some_and(|more| more.is_empty() || more.starts_with('='))
+    });
+    let injected =
+        || std::env::var_os(wire::HOOKS_VAR).is_some_and(|value| value == wire::HOOKS_INJECTED);
+    if is_installed && injected() {
+        Speaks::Another
+    } else {
+        Speaks::This
+    }
 }
 
 /// A mistake of ours must look like "nothing to say" to the agent, not like a failed hook.

@@ -32,7 +32,10 @@ const STD_ONLY: [&str; 2] = ["client", "hook"];
 /// Crates in which nothing touches a file, a clock, a process, the environment or the network.
 const PURE: [(&str, &[&str]); 3] = [
     ("core", &["serde", "thiserror"]),
-    ("agents", &["serde", "serde_json", "thiserror", "sha2"]),
+    (
+        "agents",
+        &["serde", "serde_json", "thiserror", "sha2", "toml"],
+    ),
     ("term", &["unicode-width"]),
 ];
 

@@ -213,7 +213,14 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
         ("Stop", Answer::Continue { text }) => {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
-        (_, Answer::Context { .. } | Answer::Continue { .. }) => return Vec::new(),
+        ("PreCompact", Answer::Block { reason }) => json!({"decision": "block", "reason": reason}),
+        (
+            _,
+            Answer::Context { .. }
+            | Answer::Continue { .. }
+            | Answer::Block { .. }
+            | Answer::Recover { .. },
+        ) => return Vec::new(),
     };
     if let (Some(shown), Some(object)) = (shown, printed.as_object_mut()) {
         object.insert("systemMessage".to_owned(), json!(shown));

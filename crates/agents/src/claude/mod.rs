@@ -1,6 +1,7 @@
 //! Claude Code. What is relied on, by version, is in `docs/agents.md`.
 
 pub mod hooks;
+pub mod install;
 pub mod launch;
 pub mod paste;
 pub mod screen;
@@ -31,6 +32,10 @@ pub const PROFILE: Profile = Profile {
     // `#` has no meaning in this version, but had one in earlier ones.
     paste_fit: paste::fit,
     escape_interrupts: true,
+    // Below its hard limit the program goes on uncompacted and asks again at the next request.
+    compaction_holds: 5,
+    // 20,000 are kept for the answer.
+    usable: |window| window.saturating_sub(20_000),
     clear: Some(Clear {
         command: "/clear",
         proof: ClearProof::AtOnce,

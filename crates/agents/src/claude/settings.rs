@@ -4,6 +4,7 @@
 //! of the status lines only one wins, so the user's own is run by ours.
 
 use crate::shell;
+use crate::surgery::call::Call;
 use serde_json::{Map, Value, json};
 
 /// The hooks we listen to. Each costs the agent a process per event, so only those that tell
@@ -67,29 +68,15 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         _ => Map::new(),
     };
     for event in EVENTS {
-        let mut entry = Map::new();
-        if event == "Notification" {
-            entry.insert("matcher".to_owned(), json!(NOTIFICATIONS));
-        }
-        let mut commands = vec![json!({
-            "type": "command",
-            "command": shell::hook([hook_program, "claude", event]),
-            "timeout": HOOK_TIMEOUT,
-        })];
+        let command = |word| shell::hook([hook_program, "claude", word]);
+        let mut ours = vec![event_hook(&command(event))];
         if MAILBOX_EVENTS.contains(&event) {
-            commands.push(json!({
-                "type": "command",
-                "command": shell::hook([hook_program, "claude", "mailbox"]),
-                "asyncRewake": true,
-                "timeout": MAILBOX_TIMEOUT,
-                "rewakeMessage": MAILBOX_LEAD,
-                "rewakeSummary": MAILBOX_SUMMARY,
-            }));
+            ours.push(mailbox_hook(&command("mailbox")));
         }
-        entry.insert("hooks".to_owned(), Value::Array(commands));
+        let ours = group(event, ours);
         match hooks.entry(event).or_insert_with(|| json!([])) {
-            Value::Array(list) => list.push(Value::Object(entry)),
-            other => *other = json!([entry]),
+            Value::Array(list) => list.push(ours),
+            other => *other = json!([ours]),
         }
     }
     settings.insert("hooks".to_owned(), Value::Object(hooks));
@@ -101,18 +88,57 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
     Value::Object(settings)
 }
 
+/// A group of hooks for one event.
+pub(super) fn group(event: &str, hooks: Vec<Value>) -> Value {
+    let mut entry = Map::new();
+    if event == "Notification" {
+        entry.insert("matcher".to_owned(), json!(NOTIFICATIONS));
+    }
+    entry.insert("hooks".to_owned(), Value::Array(hooks));
+    Value::Object(entry)
+}
+
+/// The hook that tells of an event.
+pub(super) fn event_hook(command: &str) -> Value {
+    json!({
+        "type": "command",
+        "command": command,
+        "timeout": HOOK_TIMEOUT,
+    })
+}
+
+/// The hook that can wake the agent.
+fn mailbox_hook(command: &str) -> Value {
+    json!({
+        "type": "command",
+        "command": command,
+        "asyncRewake": true,
+        "timeout": MAILBOX_TIMEOUT,
+        "rewakeMessage": MAILBOX_LEAD,
+        "rewakeSummary": MAILBOX_SUMMARY,
+    })
+}
+
 /// Our status line, with the user's command chained behind it and its other fields kept.
 fn status_line(hook_program: &str, user: Option<&Value>) -> Value {
     let user = user.and_then(Value::as_object);
     let mut line = user.cloned().unwrap_or_default();
-    let chained = line
+    let given = line
         .get("command")
         .and_then(Value::as_str)
         .unwrap_or_default();
+    // One of ours that is there already would run ours again: only what it runs is the user's.
+    let (format, chained) = match Call::read(given).filter(Call::is_status_line) {
+        Some(ours) => (ours.format, ours.chained.unwrap_or_default()),
+        None => (None, given.to_owned()),
+    };
     let mut command = shell::hook([hook_program, "claude", "statusline"]);
+    if let Some(format) = format {
+        command = format!("{command} --format {}", shell::quote(&format));
+    }
     if !chained.is_empty() {
         // One argument: a line for the shell that the hook program runs it with.
-        command = format!("{command} -- {}", shell::quote(chained));
+        command = format!("{command} -- {}", shell::quote(&chained));
     }
     line.insert("type".to_owned(), json!("command"));
     line.insert("command".to_owned(), json!(command));
@@ -162,6 +188,35 @@ mod tests {
                 "command": r"exec /sm-hook claude statusline -- 'jq -r '\''.model.id'\'''",
                 "padding": 2, "refreshInterval": 5})
         );
+    }
+
+    #[test]
+    fn a_line_of_ours_is_never_run_by_ours() {
+        for (given, expected) in [
+            (
+                r"exec /old/sm-hook claude statusline --installed -- 'a '\''b'\'''",
+                r"exec /sm-hook claude statusline -- 'a '\''b'\'''",
+            ),
+            (
+                "exec /old/sm-hook claude statusline --installed",
+                "exec /sm-hook claude statusline",
+            ),
+            (
+                "sm-hook claude statusline",
+                "exec /sm-hook claude statusline",
+            ),
+            (
+                "sm statusline --format '{percent} %' -- mine",
+                "exec /sm-hook claude statusline --format '{percent} %' -- mine",
+            ),
+        ] {
+            let user = json!({"type": "command", "command": given, "padding": 2});
+            let line = build("/sm-hook", Some(&user), None)["statusLine"].clone();
+            assert_eq!(
+                line,
+                json!({"type": "command", "command": expected, "padding": 2})
+            );
+        }
     }
 
     #[test]

@@ -269,16 +269,12 @@ fn system(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut 
         // A hook that answered keeps the turn going.
         Some("stop_hook_summary") => empty(&record.hook_errors) && empty(&record.hook_context),
         Some("compact_boundary") => {
-            facts.push(Fact::CompactBoundary);
-            if let Some(tokens) = record.compact.get("postTokens").and_then(Value::as_u64) {
-                facts.push(Fact::Usage(UsageSample {
-                    source: UsageSource::Transcript,
-                    used_percentage: None,
-                    tokens: Some(tokens),
-                    window: None,
-                    at: at.unwrap_or_default(),
-                }));
-            }
+            let tokens = |key| record.compact.get(key).and_then(Value::as_u64);
+            facts.push(Fact::CompactBoundary {
+                before: tokens("preTokens"),
+                after: tokens("postTokens"),
+                at,
+            });
             false
         }
         _ => false,

@@ -123,7 +123,17 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
         ("Stop", Answer::Continue { text }) => json!({"decision": "block", "reason": text}),
-        (_, Answer::Context { .. } | Answer::Continue { .. }) => return Vec::new(),
+        // The other agents' `decision` counts as a failure of the hook here.
+        ("PreCompact", Answer::Block { reason }) => {
+            json!({"continue": false, "stopReason": reason})
+        }
+        (
+            _,
+            Answer::Context { .. }
+            | Answer::Continue { .. }
+            | Answer::Block { .. }
+            | Answer::Recover { .. },
+        ) => return Vec::new(),
     };
     if let (Some(shown), Some(object)) = (shown, printed.as_object_mut()) {
         object.insert("systemMessage".to_owned(), json!(shown));

@@ -2,6 +2,7 @@
 
 pub mod files;
 pub mod hooks;
+pub mod install;
 pub mod launch;
 pub mod paste;
 pub mod rollout;
@@ -33,6 +34,10 @@ pub const PROFILE: Profile = Profile {
     // A slash survives if pasted as `paste::fit` says.
     paste_fit: paste::fit,
     escape_interrupts: true,
+    // A compaction that is held up ends the turn: once is enough.
+    compaction_holds: 1,
+    // It reports 95 % of the window and compacts at 90 %.
+    usable: |window| window / 95 * 90,
     clear: Some(Clear {
         command: "/clear",
         proof: ClearProof::WithPrompt,

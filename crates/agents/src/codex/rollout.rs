@@ -110,7 +110,11 @@ impl Tail {
                 _ if *foreign => {}
                 Some("response_item") => item(payload, at, in_turn, &mut facts),
                 Some("event_msg") => event(payload, at, in_turn, &mut facts),
-                Some("compacted") => facts.push(Fact::CompactBoundary),
+                Some("compacted") => facts.push(Fact::CompactBoundary {
+                    before: None,
+                    after: None,
+                    at,
+                }),
                 _ => {}
             }
         });

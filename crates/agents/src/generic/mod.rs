@@ -20,6 +20,8 @@ pub const PROFILE: Profile = Profile {
     // Nobody knows what would be a command to it.
     paste_fit: fit,
     escape_interrupts: false,
+    compaction_holds: 0,
+    usable: |window| window,
     clear: None,
     stashes: false,
     resume_command: None,

@@ -5,8 +5,9 @@ use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
 use crate::error::Result;
+use crate::gauge;
 use crate::print::Printer;
-use crate::text::{Cell, Look, Tone, gauge, one_line, table};
+use crate::text::{Cell, Look, Tone, one_line, table};
 
 /// Lists the sessions.
 #[derive(Debug, Args)]
@@ -42,7 +43,7 @@ pub fn sessions_table(look: &Look, sessions: &[SessionView]) -> String {
                 Cell::toned(one_line(&session.name), Tone::Bold),
                 Cell::new(one_line(&session.agent)),
                 state(look, session),
-                gauge(session.context.used_percentage),
+                gauge::cell(look, session),
                 queue(session),
                 Cell::toned(look.path(&session.cwd), Tone::Dim),
             ]
@@ -112,12 +113,15 @@ pub mod tests {
                 window: Some(200_000),
                 source: Some("statusline".into()),
                 at: Some("2026-03-01T11:59:00Z".into()),
+                ..ContextView::default()
             },
             tmux: TmuxView::default(),
             pid: Some(4242),
             exit_code: None,
             last_handoff_path: None,
             handoff: None,
+            tokens_used: 83_200,
+            log_file: None,
             turn: 7,
             created_at: "2026-03-01T09:00:00Z".into(),
             changed_at: "2026-03-01T11:57:00Z".into(),
@@ -137,10 +141,10 @@ pub mod tests {
         strange.context = ContextView::default();
         strange.cwd = "/srv/somewhere/far/away/from/home/in/a/deep/place".into();
         insta::assert_snapshot!(sessions_table(&look(), &[session("api"), working, strange]), @r"
-        NAME                  AGENT    STATE          CONTEXT    QUEUE      DIR
-        api                   claude   idle 3 min     ▓▓░░░ 42%  -          ~/src/api
-        a-rather-long-name-…  claude   working 3 min  ▓▓░░░ 42%  3, 1 held  ~/src/api
-        fk2]0;title           generic  idle 3 min     -          -          …/deep/place
+        NAME          AGENT    STATE          CONTEXT             QUEUE      DIR
+        api           claude   idle 3 min     42% ▰▰▱▱▱ 83k/200k  -          ~/src/api
+        a-rather-lo…  claude   working 3 min  42% ▰▰▱▱▱ 83k/200k  3, 1 held  ~/src/api
+        fk2]0;title   generic  idle 3 min     none                -          …/deep/place
         ");
     }
 }

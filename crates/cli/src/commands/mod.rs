@@ -5,11 +5,13 @@ mod archive;
 mod attach;
 mod children;
 mod completions;
+mod context;
 mod doctor;
 mod events;
 mod gc;
 mod handoff;
 mod handoffs;
+mod hooks;
 mod kill;
 pub(crate) mod ls;
 mod man;
@@ -24,6 +26,7 @@ mod serve;
 mod service;
 mod show;
 mod status;
+mod statusline;
 mod stop;
 mod wait;
 mod whoami;
@@ -65,6 +68,7 @@ enum Command {
     New(new::New),
     Ls(ls::Ls),
     Show(show::Show),
+    Context(context::Context),
     Events(events::Events),
     Send(send::Send),
     Wait(wait::Wait),
@@ -77,12 +81,15 @@ enum Command {
     Queue(queue::Queue),
     Handoff(handoff::Handoff),
     Handoffs(handoffs::Handoffs),
+    Hooks(hooks::Hooks),
     Children(children::Children),
     Whoami(whoami::Whoami),
     Doctor(doctor::Doctor),
     Serve(serve::Serve),
     Stop(stop::Stop),
     Status(status::Status),
+    #[command(name = "statusline")]
+    StatusLine(statusline::StatusLine),
     Service(service::Service),
     Gc(gc::Gc),
     Completions(completions::Completions),
@@ -95,6 +102,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::New(command)) => command.run(out),
         Some(Command::Ls(command)) => command.run(out),
         Some(Command::Show(command)) => command.run(out),
+        Some(Command::Context(command)) => command.run(out),
         Some(Command::Events(command)) => command.run(out),
         Some(Command::Send(command)) => command.run(out),
         Some(Command::Wait(command)) => command.run(out),
@@ -107,12 +115,14 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Queue(command)) => command.run(out),
         Some(Command::Handoff(command)) => return command.run(out),
         Some(Command::Handoffs(command)) => command.run(out),
+        Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
         Some(Command::Doctor(command)) => return command.run(out),
         Some(Command::Serve(command)) => return command.run(),
         Some(Command::Stop(command)) => command.run(out),
         Some(Command::Status(command)) => command.run(out),
+        Some(Command::StatusLine(command)) => command.run(),
         Some(Command::Service(command)) => command.run(out),
         Some(Command::Gc(command)) => command.run(out),
         Some(Command::Completions(command)) => command.run(out),
@@ -200,6 +210,19 @@ mod tests {
             ("sm handoffs --limit many", false),
             ("sm handoffs --limit 0", false),
             ("sm handoffs api show 1a2b", false),
+            ("sm hooks install", true),
+            ("sm hooks install claude --dry-run --scope project", true),
+            ("sm hooks remove codex --dry-run", true),
+            ("sm hooks status --json", true),
+            ("sm hooks", false),
+            ("sm hooks install vim", false),
+            ("sm hooks install --scope all", false),
+            ("sm hooks status --dry-run", false),
+            ("sm context", true),
+            ("sm context api --json", true),
+            ("sm context api --watch off", true),
+            ("sm context api --watch maybe", false),
+            ("sm statusline --format {percent} -- my-line --flag", true),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),

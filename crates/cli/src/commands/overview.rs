@@ -198,12 +198,12 @@ mod tests {
           ! db: 1 message held: somebody's half-typed text is in the composer (sm queue ls db)
           ! old: lost: tmux is gone; bring it back: sm restore old
 
-        NAME  AGENT   STATE          CONTEXT    QUEUE   DIR
-        api   claude  idle 3 min     ▓▓░░░ 42%  -       ~/src/api
-        web   claude  waiting 3 min  ▓▓░░░ 42%  -       ~/src/api
-        db    claude  idle 3 min     ▓▓░░░ 42%  1 held  ~/src/api
-        old   claude  lost 3 min     ▓▓░░░ 42%  -       ~/src/api
-        done  claude  exited 3 min   ▓▓░░░ 42%  -       ~/src/api
+        NAME  AGENT   STATE          CONTEXT             QUEUE   DIR
+        api   claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
+        web   claude  waiting 3 min  42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
+        db    claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k  1 held  ~/src/api
+        old   claude  lost 3 min     42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
+        done  claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
         and 1 session that exited earlier (sm ls --all)
         ");
     }
@@ -220,9 +220,9 @@ mod tests {
         handing off
           api: cleared: gives the successor its prompt (begun 10 min ago; sm handoffs show ho-1a2b)
 
-        NAME  AGENT   STATE              CONTEXT    QUEUE   DIR
-        api   claude  handing_off 3 min  ▓▓░░░ 42%  1 held  ~/src/api
-        web   claude  idle 3 min         ▓▓░░░ 42%  -       ~/src/api
+        NAME  AGENT   STATE              CONTEXT             QUEUE   DIR
+        api   claude  handing_off 3 min  42% ▰▰▱▱▱ 83k/200k  1 held  ~/src/api
+        web   claude  idle 3 min         42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
         ");
     }
 }

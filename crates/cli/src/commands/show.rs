@@ -6,9 +6,10 @@ use sm_daemon::api::types::{HandoffView, SessionView};
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
 use crate::error::Result;
+use crate::gauge;
 use crate::handoff::{Told, open_line};
 use crate::print::Printer;
-use crate::text::{Look, Tone, count, gauge, one_line};
+use crate::text::{Look, Tone, count, one_line};
 
 /// Shows everything about one session.
 #[derive(Debug, Args)]
@@ -141,18 +142,19 @@ pub fn render(look: &Look, session: &SessionView, handoff: Option<&HandoffView>)
 fn context(look: &Look, session: &SessionView) -> String {
     let context = &session.context;
     if context.used_percentage.is_none() && context.tokens.is_none() {
-        return "not known".to_owned();
+        return match (session.agent.as_str(), gauge::quiet(look, context)) {
+            ("generic", _) => "none: it tells nothing of its context".to_owned(),
+            (_, Some(quiet)) => look.paint(Tone::Warn, &quiet),
+            (_, None) => "not known".to_owned(),
+        };
     }
-    let mut parts = Vec::new();
-    if context.used_percentage.is_some() {
-        let gauge = gauge(context.used_percentage);
-        parts.push(look.paint(gauge.tone, &gauge.text));
-    }
-    match (context.tokens, context.window) {
-        (Some(tokens), Some(window)) => parts.push(format!("{tokens} of {window} tokens")),
-        (Some(tokens), None) => parts.push(format!("{tokens} tokens")),
-        (None, _) => {}
-    }
+    // alone on its line there is room for all of it
+    let roomy = Look {
+        width: None,
+        ..look.clone()
+    };
+    let gauge = gauge::cell(&roomy, session);
+    let mut parts = vec![look.paint(gauge.tone, &gauge.text)];
     if let Some(source) = &context.source {
         parts.push(format!("from {}", one_line(source)));
     }
@@ -198,7 +200,7 @@ mod tests {
         agent         claude
         state         idle: the turn ended (3 min ago)
         directory     ~/src/api
-        context       ▓▓░░░ 42%, 83200 of 200000 tokens, from statusline, 1 min ago
+        context       42% ▰▰▰▰▱▱▱▱▱▱ 83k/200k, from statusline, 1 min ago
         generation    1, compacted 2×
         turn          7
         queue         2 messages, 1 held: the agent is compacting its context

@@ -6,6 +6,7 @@ mod events;
 mod exits;
 mod fake;
 mod handoff;
+mod hooks;
 mod messages;
 mod places;
 mod real;

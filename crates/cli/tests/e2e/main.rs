@@ -4,6 +4,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod archive;
+mod context;
 mod contract;
 mod crash;
 mod delivery;
@@ -16,5 +17,6 @@ mod handoff_cli;
 mod handoff_faults;
 mod hardship;
 mod life;
+mod seed2;
 mod stream;
 mod world;

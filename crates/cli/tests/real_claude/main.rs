@@ -13,6 +13,7 @@ mod handoff;
 mod handoff_crashes;
 mod handoff_hooks;
 mod handoff_people;
+mod installed;
 mod life;
 mod people;
 mod soak;

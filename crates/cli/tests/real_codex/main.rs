@@ -11,6 +11,7 @@ mod contexts;
 mod crashes;
 mod handoff;
 mod handoff_faults;
+mod installed;
 mod people;
 mod start;
 mod texts;

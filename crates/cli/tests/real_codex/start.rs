@@ -4,7 +4,7 @@ use crate::common::World;
 use crate::{exactly_once, field};
 
 /// The config without the table in which Codex itself keeps what it has shown.
-fn without_tui(config: &str) -> String {
+pub fn without_tui(config: &str) -> String {
     let mut out = String::new();
     let mut tui = false;
     for line in config.lines() {

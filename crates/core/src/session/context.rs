@@ -109,6 +109,8 @@ impl Session {
         self.rec.generation = self.rec.generation.next();
         self.rec.compactions = 0;
         self.rec.usage = None;
+        self.rec.gauge.begin(now);
+        self.noted = None;
         self.rec.stop_answers = 0;
         self.rec
             .past

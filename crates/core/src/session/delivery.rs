@@ -236,7 +236,7 @@ impl Session {
 
     /// A handoff may put a person's draft aside, where it comes back by itself.
     fn stashes_for(&self, message: &Message) -> bool {
-        self.profile.stashes && message.meta.purpose != Purpose::Said
+        self.profile.stashes && message.meta.purpose.is_handoffs()
     }
 
     /// Whether what is stashed may come back by itself while the prompt is given, which would mix

@@ -414,13 +414,13 @@ impl Session {
 
     /// Its own commands and prompts that nobody has got yet.
     fn drop_own_messages(&mut self, now: Timestamp) {
-        if self.flight_purpose() != Purpose::Said {
+        if self.flight_purpose().is_handoffs() {
             self.retract(now);
         }
         let own: Vec<(MessageId, MessageState)> = self
             .queue
             .iter()
-            .filter(|m| m.meta.purpose != Purpose::Said && !self.is_retracting(&m.meta.id))
+            .filter(|m| m.meta.purpose.is_handoffs() && !self.is_retracting(&m.meta.id))
             .map(|m| (m.meta.id.clone(), m.meta.state.clone()))
             .collect();
         for (id, state) in own {
@@ -447,7 +447,7 @@ impl Session {
             return false;
         };
         match message.meta.purpose {
-            Purpose::Said => true,
+            Purpose::Said | Purpose::Alert => true,
             Purpose::Clear => {
                 open.state != HandoffState::Prepared || open.course != Course::Forward
             }
@@ -506,6 +506,7 @@ impl Session {
             attempts: 0,
             interrupted: false,
             purpose,
+            about: None,
             state: MessageState::Queued,
         };
         let message = Message { meta, text };

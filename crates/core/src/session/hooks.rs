@@ -5,9 +5,7 @@ use super::{Session, State, Waiter};
 use crate::effect::{Answer, Effect, EntryKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
-use crate::signal::{
-    BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal, UsageSample,
-};
+use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal};
 
 impl Session {
     pub(super) fn hook(&mut self, call: HookCall, now: Timestamp) {
@@ -57,7 +55,7 @@ impl Session {
             }
         }
         if let Signal::Usage(sample) = call.signal {
-            self.sampled(sample); // debounced and unordered: never a sign of state
+            self.sampled(sample, now); // debounced and unordered: never a sign of state
             return Answered::No;
         }
         if let Signal::MailboxOpen { waiter } = call.signal {
@@ -88,6 +86,9 @@ impl Session {
         match signal {
             Signal::ContextStarted { source, transcript } => {
                 self.context_started(source, transcript, now);
+                if source == ContextSource::Compact {
+                    return self.answer_recovery(request);
+                }
             }
             Signal::ContextEnded { reason } => self.context_ended(reason),
             Signal::PromptAccepted { text, transcript } => {
@@ -135,6 +136,9 @@ impl Session {
             }
             Signal::TurnBroken(reason) => self.turn_broken(&reason, now),
             Signal::CompactionStarting { automatic } => {
+                if let Answered::Yes = self.answer_compaction(automatic, request, now) {
+                    return Answered::Yes; // it goes on as it was
+                }
                 let why = if automatic {
                     "the agent compacts its context by itself"
                 } else {
@@ -143,6 +147,7 @@ impl Session {
                 self.become_state(State::Compacting, why, now);
             }
             Signal::CompactionDone => self.compacted(now),
+            Signal::CompactionReported => self.compaction_reported(now),
             Signal::Usage(_) | Signal::MailboxOpen { .. } | Signal::Other(_) => {}
         }
         Answered::No
@@ -186,17 +191,24 @@ impl Session {
         if self.rec.state != State::Compacting {
             return;
         }
-        self.rec.compactions += 1;
-        self.record_line(
-            EntryKind::Compaction,
-            format!("compaction {} done", self.rec.compactions),
-        );
+        if !self.was_reported(now) {
+            self.count_compaction(now);
+        }
         if self.rec.turn_open {
             self.become_state(State::Working, "the turn goes on after a compaction", now);
         } else {
             self.become_state(State::Idle, "its context was compacted", now);
         }
         self.journal();
+    }
+
+    pub(super) fn count_compaction(&mut self, now: Timestamp) {
+        self.rec.compactions += 1;
+        self.record_line(
+            EntryKind::Compaction,
+            format!("compaction {} done", self.rec.compactions),
+        );
+        self.compaction_counted(now);
     }
 
     pub(super) fn working(&mut self, why: &str, now: Timestamp) {
@@ -239,19 +251,6 @@ impl Session {
         self.close_turn(how);
     }
 
-    pub(super) fn sampled(&mut self, sample: UsageSample) {
-        let newer = self
-            .rec
-            .usage
-            .as_ref()
-            .is_none_or(|old| old.at <= sample.at);
-        if newer {
-            self.handoff_sampled(sample.tokens);
-            self.rec.usage = Some(sample);
-            self.journal_later();
-        }
-    }
-
     fn mailbox_open(&mut self, waiter: Waiter, now: Timestamp) {
         let current = waiter.conversation.is_none() || waiter.conversation == self.rec.conversation;
         self.dismiss_waiters(); // one is enough, and the newest belongs to the living process
@@ -277,6 +276,7 @@ impl Session {
             Signal::TurnBroken(_) => "turn broken",
             Signal::CompactionStarting { .. } => "compaction starting",
             Signal::CompactionDone => "compaction done",
+            Signal::CompactionReported => "compaction reported",
             Signal::MailboxOpen { .. } => "mailbox open",
             Signal::Usage(_) => "usage",
             Signal::Other(what) => what.as_str(),

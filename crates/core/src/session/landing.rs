@@ -146,7 +146,7 @@ impl Session {
                     self.flight_at = Some(now.plus(200)); // the handoff looks at the time
                     return;
                 }
-                Purpose::Said | Purpose::Wake => {}
+                Purpose::Said | Purpose::Alert | Purpose::Wake => {}
             }
         }
         if left && flight.may_be_entered() && self.is_command(flight) && waited >= SETTLE {
@@ -173,7 +173,7 @@ impl Session {
             }
             // in which context it would land is settled first
             Composer::Ours
-                if self.flight_purpose() != Purpose::Said && self.is_elsewhere(evidence) =>
+                if self.flight_purpose().is_handoffs() && self.is_elsewhere(evidence) =>
             {
                 self.flight_at = Some(now.plus(200));
             }

@@ -20,6 +20,7 @@ mod seen;
 mod state;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
@@ -29,6 +30,7 @@ use crate::event::Event;
 use crate::handoff::Handoff;
 use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
 use crate::message::{Message, MessageState};
+use crate::monitor::{Gauge, Monitor};
 use crate::profile::Profile;
 use crate::{ConversationId, WaiterId};
 use std::collections::VecDeque;
@@ -81,6 +83,12 @@ pub struct Session {
     pub(crate) handoff_at: Option<Timestamp>,
     /// A person's draft was seen when the composer was last seen: it would go with the process.
     pub(crate) drafted: bool,
+    /// How it is watched, and the percentage that was last written down.
+    pub(crate) monitor: Monitor,
+    pub(crate) noted: Option<u8>,
+    /// When an alert that nobody took becomes urgent, and when people are told of a compaction.
+    pub(crate) pressing_at: Option<Timestamp>,
+    pub(crate) compaction_at: Option<Timestamp>,
     changes: Changes,
 }
 
@@ -170,6 +178,13 @@ impl Session {
             background: Vec::new(),
             handoff: None,
             automatic: Vec::new(),
+            gauge: Gauge::default(),
+            last_sample: None,
+            unwatched: false,
+            held_up: ((Generation::FIRST, 0), 0),
+            reported: false,
+            compacted_at: Timestamp(0),
+            compaction_told: None,
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -216,6 +231,10 @@ impl Session {
             preparing: None,
             handoff_at: None,
             drafted,
+            monitor: Monitor::default(),
+            noted: None,
+            pressing_at: None,
+            compaction_at: None,
             changes: Changes::default(),
         }
     }
@@ -244,6 +263,7 @@ impl Session {
             Event::KillAsked => self.kill(now),
             Event::HandoffAsked { handoff, guards } => self.schedule_handoff(handoff, guards, now),
             Event::HandoffCancelled => self.cancel_handoff(now),
+            Event::Watch { on } => self.watch(on),
             Event::HandoffPrepared { handoff, prepared } => {
                 self.handoff_prepared(&handoff, prepared, now);
             }
@@ -279,6 +299,7 @@ impl Session {
             Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
         }
         self.expire(now);
+        self.drop_stale_alerts(now);
         self.advance_handoff(now);
         self.deliver(now);
         let changes = std::mem::take(&mut self.changes);
@@ -302,6 +323,8 @@ impl Session {
             self.check_at,
             self.flight_at,
             self.handoff_at,
+            self.pressing_at,
+            self.compaction_at,
             expiry,
             probe,
             recheck,
@@ -331,6 +354,8 @@ impl Session {
             self.handoff_at = None;
             self.handoff_overdue(now);
         }
+        self.press_alerts(now);
+        self.tell_compaction_in_time(now);
     }
 
     // ── what a step leaves behind
@@ -378,6 +403,15 @@ impl Session {
     }
     pub(crate) fn unmark_interrupted(&mut self, id: &MessageId) {
         self.set_interrupted(id, false);
+    }
+    pub(crate) fn set_mode(&mut self, id: &MessageId, mode: crate::message::Mode) {
+        if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {
+            message.meta.mode = mode;
+            self.journal();
+            self.changes
+                .messages
+                .push(MessageChange::Changed(id.clone()));
+        }
     }
     fn set_interrupted(&mut self, id: &MessageId, interrupted: bool) {
         if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {

@@ -25,6 +25,7 @@ impl Session {
             attempts: 0,
             interrupted: false,
             purpose: Purpose::Said,
+            about: None,
             state: MessageState::Queued,
         };
         let message = Message {
@@ -52,7 +53,7 @@ impl Session {
             .is_some_and(|flight| flight.messages.contains(id) && flight.phase.touched_agent());
         let pending = self
             .message(id)
-            .is_some_and(|m| m.meta.state.is_pending() && m.meta.purpose == Purpose::Said);
+            .is_some_and(|m| m.meta.state.is_pending() && !m.meta.purpose.is_handoffs());
         if in_flight || !pending {
             return; // too late: the receipt says how far it is
         }
@@ -117,7 +118,7 @@ impl Session {
             .queue
             .iter()
             .filter(|m| m.meta.state.is_pending() && self.is_frozen(m))
-            .filter(|m| m.meta.purpose == Purpose::Said)
+            .filter(|m| !m.meta.purpose.is_handoffs())
             .map(|m| m.meta.id.clone())
             .collect();
         for id in frozen {

@@ -45,8 +45,10 @@ impl Session {
                         None => {}
                     }
                 }
-                Fact::CompactBoundary => self.compacted(now),
-                Fact::Usage(sample) => self.sampled(sample),
+                Fact::CompactBoundary { before, after, at } => {
+                    self.compact_boundary((before, after), at, now);
+                }
+                Fact::Usage(sample) => self.sampled(sample, now),
             }
         }
     }

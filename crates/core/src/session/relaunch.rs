@@ -71,7 +71,7 @@ impl Session {
 
     /// What the handoff itself had under way goes back to where it was.
     fn land_own_flight(&mut self, now: Timestamp) {
-        if self.flight_purpose() == Purpose::Said {
+        if !self.flight_purpose().is_handoffs() {
             return;
         }
         let retracting = |f: &Flight| f.phase == Phase::Retracting;
@@ -382,7 +382,7 @@ impl Session {
             return; // a restore goes on
         }
         match purpose {
-            Purpose::Said => {}
+            Purpose::Said | Purpose::Alert => {}
             Purpose::Clear => self.clear_failed(now),
             Purpose::Wake => self.wake_failed(now),
             Purpose::Back => self.stop_to_go_back(now),

@@ -6,6 +6,7 @@ use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
 use crate::message::{Sender, Way};
+use crate::monitor::Gauge;
 use crate::profile::AgentKind;
 use crate::signal::{PersonNeed, UsageSample};
 use serde::{Deserialize, Serialize};
@@ -97,9 +98,43 @@ pub struct Record {
     /// When automatic handoffs were scheduled in the last hour.
     #[serde(default)]
     pub automatic: Vec<Timestamp>,
+    /// How full the context is, by source, and which thresholds were said.
+    #[serde(default)]
+    pub gauge: Gauge,
+    /// When the last sample of any source came.
+    #[serde(default)]
+    pub last_sample: Option<Timestamp>,
+    /// Its agent is not told how full its context is.
+    #[serde(default)]
+    pub unwatched: bool,
+    /// How often a compaction of this context was held up.
+    #[serde(default = "never_held_up")]
+    pub held_up: ((Generation, u32), u32),
+    /// The last compaction was counted by the report of an older script, before ours told of it.
+    #[serde(default)]
+    pub reported: bool,
+    /// When the last compaction was counted.
+    #[serde(default)]
+    pub compacted_at: Timestamp,
+    /// Tokens before and after a compaction that people are still to be told of.
+    #[serde(default)]
+    pub compaction_told: Option<(Option<u64>, Option<u64>)>,
+}
+
+fn never_held_up() -> ((Generation, u32), u32) {
+    ((Generation::FIRST, 0), 0)
 }
 
 impl Record {
+    /// The handoff that the present context was begun from. A person's own clear, a fresh launch and
+    /// a rollback break the lineage.
+    pub fn lineage(&self) -> Option<&Handoff> {
+        self.handoff.as_deref().filter(|h| {
+            matches!(h.state, HandoffState::Prompted | HandoffState::Done)
+                && h.to == Some(self.generation)
+        })
+    }
+
     /// The handoff that is under way, if there is one.
     pub fn open_handoff(&self) -> Option<&Handoff> {
         self.handoff.as_deref().filter(|h| h.state.is_open())

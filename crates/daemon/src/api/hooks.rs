@@ -5,12 +5,13 @@ use super::{ApiError, Shared};
 use crate::actor::{Published, Wake};
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, launch, origin};
+use crate::{clock, launch, origin, recovery};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
+use serde_json::{Map, Number, Value, json};
 use sm_agents::kind;
 use sm_agents::parsed::event as own;
 use sm_client::wire;
@@ -86,6 +87,12 @@ pub async fn hook(
                     Answer::Nothing
                 }
             };
+            let answer = match answer {
+                Answer::Recover { handoff: id } => recovery::text(&hub, &handle, &id)
+                    .await
+                    .map_or(Answer::Nothing, |text| Answer::Context { text }),
+                other => other,
+            };
             print(agent, &event, &answer)
         }
     }
@@ -98,7 +105,8 @@ fn nothing() -> Response {
 fn print(agent: AgentKind, event: &str, answer: &Answer) -> Response {
     let shown = match answer {
         Answer::Context { .. } => Some("sm: a message was given to the agent"),
-        Answer::Nothing | Answer::Continue { .. } => None,
+        Answer::Block { .. } => Some("sm: the compaction is held up for a handoff"),
+        Answer::Nothing | Answer::Continue { .. } | Answer::Recover { .. } => None,
     };
     (StatusCode::OK, kind::answer(agent, event, answer, shown)).into_response()
 }
@@ -315,51 +323,63 @@ pub async fn taken(
     }
 }
 
-/// The body older status-line scripts send: usage, or the notice of a compaction.
-#[derive(Deserialize)]
+/// What older status-line scripts send: usage, or the notice of a compaction. Whatever is missing or
+/// of another kind counts as not said, as it did for them.
 struct UsageBody {
-    session_id: String,
-    used_percentage: Option<f64>,
-    total_input_tokens: Option<u64>,
-    context_window_size: Option<u64>,
-    event: Option<String>,
-    trigger: Option<String>,
+    session: Option<SessionId>,
+    used: Option<Number>,
+    tokens: Option<u64>,
+    window: Option<u64>,
+    is_compaction: bool,
 }
 
+impl UsageBody {
+    fn read(body: &[u8]) -> Option<Self> {
+        let fields: Map<String, Value> = serde_json::from_slice(body).ok()?;
+        let text = |name: &str| fields.get(name).and_then(Value::as_str);
+        let number = |name: &str| match fields.get(name) {
+            Some(Value::Number(number)) => Some(number.clone()),
+            Some(_) | None => None,
+        };
+        let count = |name: &str| number(name).and_then(|n| n.as_u64());
+        Some(Self {
+            session: text("session_id").and_then(|id| SessionId::new(id).ok()),
+            used: number("used_percentage"),
+            tokens: count("total_input_tokens"),
+            window: count("context_window_size"),
+            is_compaction: text("event") == Some("compaction"),
+        })
+    }
+}
+
+/// Answered when the session has it, so that whoever looks next sees it.
 pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
-    let Ok(body) = serde_json::from_slice::<UsageBody>(&body) else {
+    let Some(body) = UsageBody::read(&body) else {
         return ApiError::bad(
             "the body is not a usage report",
             "GET /openapi.json describes it",
         )
         .into_response();
     };
-    let handle = SessionId::new(body.session_id)
-        .ok()
-        .and_then(|id| hub.sessions.get(&id));
-    let Some(handle) = handle else {
-        return axum::Json(serde_json::json!({"status": "unknown_session"})).into_response();
+    let Some(handle) = body.session.and_then(|id| hub.sessions.get(&id)) else {
+        return axum::Json(json!({"status": "unknown_session"})).into_response();
     };
     let at = clock::now();
-    let answer = match body.event.as_deref() {
-        Some("compaction") => serde_json::json!({"status": "compaction_logged"}),
-        Some(_) => serde_json::json!({"status": "ok"}),
-        None => {
-            serde_json::json!({"status": "ok", "used_percentage": body.used_percentage.unwrap_or(0.0)})
-        }
-    };
-    let signal = match body.event.as_deref() {
-        Some("compaction") => Signal::CompactionStarting {
-            automatic: body.trigger.as_deref() == Some("auto"),
-        },
-        Some(other) => Signal::Other(other.to_string()),
-        None => Signal::Usage(UsageSample {
-            source: UsageSource::Api,
-            used_percentage: body.used_percentage,
-            tokens: body.total_input_tokens,
-            window: body.context_window_size,
-            at,
-        }),
+    let (signal, answer) = match body.is_compaction {
+        true => (
+            Signal::CompactionReported,
+            json!({"status": "compaction_logged"}),
+        ),
+        false => (
+            Signal::Usage(UsageSample {
+                source: UsageSource::Api,
+                used_percentage: body.used.as_ref().and_then(Number::as_f64),
+                tokens: body.tokens,
+                window: body.window,
+                at,
+            }),
+            json!({"status": "ok", "used_percentage": body.used.map_or(json!(0), Value::Number)}),
+        ),
     };
     if let Ok(id) = EventId::new(clock::random_hex(8)) {
         let call = HookCall {
@@ -370,7 +390,11 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
             request: None,
             signal,
         };
-        handle.send(Wake::Event(Event::Hook(call)));
+        let told = super::sessions::act(&handle, Event::Hook(call));
+        match tokio::time::timeout(PATIENCE, told).await {
+            Ok(Ok(())) | Err(_) => {} // a slow disk is not the script's business
+            Ok(Err(error)) => return error.into_response(),
+        }
     }
     axum::Json(answer).into_response()
 }

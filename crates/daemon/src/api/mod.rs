@@ -2,6 +2,7 @@
 
 pub mod access;
 mod archive;
+mod context;
 mod daemon;
 mod error;
 mod events;
@@ -69,6 +70,7 @@ pub fn router(hub: Shared) -> Router {
             "/sessions/{session}/handoff",
             post(handoff::schedule).delete(handoff::cancel),
         )
+        .route("/sessions/{session}/context", get(context::show))
         .route("/handoff/template", get(handoff::template))
         .route("/handoffs", get(handoff::list))
         .route("/handoffs/{handoff}", get(handoff::show))

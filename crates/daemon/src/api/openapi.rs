@@ -33,7 +33,7 @@ routes! {
     "get" "/sessions" "Sessions that live or need attention; all of them with all=true" ("all") None, "Session[]";
     "post" "/sessions" "Start a session" () Some("NewSession"), "Session";
     "get" "/sessions/{session}" "One session, by id, unique id prefix or name" () None, "Session";
-    "patch" "/sessions/{session}" "Rename a session" () Some("Patch"), "Session";
+    "patch" "/sessions/{session}" "Rename a session, or switch its alerts on or off" () Some("Patch"), "Session";
     "delete" "/sessions/{session}" "End the session's own processes; with purge=true forget it" ("purge") None, "Session";
     "post" "/sessions/{session}/restore" "Start a lost or exited session again, in its own conversation" () Some("Restore"), "Session";
     "get" "/sessions/{session}/wait" "Wait until the session has a state" ("for", "timeout_ms") None, "Session";
@@ -42,6 +42,7 @@ routes! {
     "get" "/sessions/{session}/archive" "Everything its terminal has shown, or one generation of it, as text; with raw=true the terminal's bytes (a stream)" ("generation", "raw") None, "Any";
     "get" "/sessions/{session}/archive/about" "Where the archive lies, and which generations it has" () None, "Archive";
     "get" "/sessions/{session}/archive/search" "Lines of the archive that match a regular expression, one JSON object a line (a stream)" ("pattern", "ignore_case", "context", "generation") None, "Found";
+    "get" "/sessions/{session}/context" "How full its context is, by source, with thresholds and history" () None, "Context";
     "get" "/sessions/{session}/events" "Its history" ("after", "limit") None, "Event[]";
     "get" "/sessions/{session}/messages" "Messages not yet consumed; all of them with all=true" ("all") None, "Message[]";
     "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
@@ -142,10 +143,11 @@ fn schemas() -> Value {
             "state": {"type": "string", "enum": ["starting", "working", "idle", "waiting", "compacting", "handing_off", "exited", "lost"]},
             "state_reason": text(), "generation": number(), "compactions": number(),
             "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
-            "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text()})),
+            "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}})),
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
             "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(),
-            "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}}, "turn": number(),
+            "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}},
+            "tokens_used": number(), "log_file": maybe_text(), "turn": number(),
             "created_at": text(), "changed_at": text(),
             "queue": object(json!({"queued": number(), "held": number(), "held_reason": maybe_text()})),
             "attention": maybe_text(),
@@ -165,7 +167,16 @@ fn schemas() -> Value {
             "args": texts(), "command": texts(), "prompt": text(), "env": {"type": "array", "items": texts()},
             "parent": text(), "cols": number(), "rows": number(),
         })),
-        "Patch": object(json!({"name": text()})),
+        "Patch": object(json!({"name": text(), "watch": {"type": "boolean"}})),
+        "Context": object(json!({
+            "session": text(), "name": text(), "agent": text(), "generation": number(), "compactions": number(),
+            "used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "usable": maybe_number(), "usable_percentage": {"type": ["number", "null"]},
+            "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "trend": {"type": ["number", "null"]},
+            "samples": {"type": "array", "items": object(json!({"source": text(), "used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "at": text()}))},
+            "disagreement": {"type": ["array", "null"], "items": {"type": "number"}}, "watched": {"type": "boolean"}, "on_compaction": {"type": "string", "enum": ["allow", "handoff"]},
+            "thresholds": {"type": "array", "items": object(json!({"percent": number(), "level": {"type": "string", "enum": ["warning", "critical"]}, "said": {"type": "boolean"}}))},
+            "history": {"type": "array", "items": object(json!({"at": text(), "generation": number(), "used_percentage": {"type": "number"}, "tokens": maybe_number()}))},
+        })),
         "Restore": object(json!({"env": {"type": "array", "items": texts()}, "cols": number(), "rows": number(), "fresh": {"type": "boolean"}})),
         "Send": object(json!({
             "id": text(), "text": text(), "mode": text(), "raw": {"type": "boolean"}, "from": text(), "notify": {"type": "boolean"}, "expires_ms": number(),

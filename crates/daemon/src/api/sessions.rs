@@ -39,7 +39,12 @@ pub async fn list(
         .all()
         .iter()
         .map(Handle::now)
-        .map(|p| (p.record.state.is_live(), view::session(&p, &socket)))
+        .map(|p| {
+            (
+                p.record.state.is_live(),
+                view::session(&p, &socket, &hub.paths),
+            )
+        })
         .filter(|(live, view)| query.all || *live || view.attention.is_some())
         .map(|(_, view)| view)
         .collect();
@@ -64,7 +69,7 @@ pub async fn list(
 }
 
 pub fn view(hub: &Shared, handle: &Handle) -> SessionView {
-    let mut view = view::session(&handle.now(), &hub.tmux_socket());
+    let mut view = view::session(&handle.now(), &hub.tmux_socket(), &hub.paths);
     view.children = hub
         .sessions
         .all()
@@ -275,6 +280,9 @@ pub async fn patch(
             act(&handle, Event::Rename(name.clone())).await?;
             launch::rename(&hub, &handle, &name).await;
         }
+    }
+    if let Some(on) = body.watch {
+        act(&handle, Event::Watch { on }).await?;
     }
     Ok(Json(view(&hub, &handle)))
 }

@@ -25,6 +25,10 @@ pub struct SessionView {
     /// The handoff that is under way.
     #[serde(default)]
     pub handoff: Option<OpenHandoffView>,
+    /// The same as `context.tokens`, 0 while that is unknown: the name older programs know.
+    pub tokens_used: u64,
+    /// The file its terminal's output goes to now; earlier parts lie beside it.
+    pub log_file: Option<String>,
     pub turn: u64,
     pub created_at: String,
     pub changed_at: String,
@@ -47,6 +51,12 @@ pub struct ContextView {
     pub window: Option<u64>,
     pub source: Option<String>,
     pub at: Option<String>,
+    /// When we last heard of it, from whatever source.
+    pub last_sample_at: Option<String>,
+    /// Its agent works and has told nothing since then.
+    pub quiet_since: Option<String>,
+    /// Percentage points per hour, over the last hour.
+    pub trend: Option<f64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -164,6 +174,66 @@ pub struct RestoreBody {
 #[serde(default)]
 pub struct PatchBody {
     pub name: Option<String>,
+    /// Whether its agent is told how full its context is.
+    pub watch: Option<bool>,
+}
+
+/// How full a context is.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ContextReport {
+    pub session: String,
+    pub name: String,
+    pub agent: String,
+    pub generation: u32,
+    pub compactions: u32,
+    /// By the agent's own definition.
+    pub used_percentage: Option<f64>,
+    pub tokens: Option<u64>,
+    pub window: Option<u64>,
+    /// What can be used before the agent compacts or stops, and how much of that is used.
+    pub usable: Option<u64>,
+    pub usable_percentage: Option<f64>,
+    pub source: Option<String>,
+    pub at: Option<String>,
+    pub last_sample_at: Option<String>,
+    /// Percentage points per hour, over the last hour.
+    pub trend: Option<f64>,
+    /// The newest of every source.
+    pub samples: Vec<SampleView>,
+    /// The lowest and the highest, if they are more than five points apart.
+    pub disagreement: Option<[f64; 2]>,
+    pub watched: bool,
+    pub on_compaction: String,
+    pub thresholds: Vec<ThresholdView>,
+    pub history: Vec<PointView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SampleView {
+    pub source: String,
+    pub used_percentage: Option<f64>,
+    pub tokens: Option<u64>,
+    pub at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ThresholdView {
+    pub percent: u8,
+    pub level: String,
+    /// It was reached and said in this context.
+    pub said: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PointView {
+    pub at: String,
+    pub generation: u32,
+    pub used_percentage: f64,
+    pub tokens: Option<u64>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

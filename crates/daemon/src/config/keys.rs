@@ -7,8 +7,10 @@ use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use sm_core::OnCompaction;
 use sm_store::Durability;
 
+use super::context::{Rule, Wording};
 use super::settings::{Config, Gate, Layout, LogLevel, TmuxSocket};
 
 /// One key of `config.toml`.
@@ -60,6 +62,12 @@ pub(super) enum Takes {
     Duration {
         set: fn(&mut Config, Option<Duration>),
     },
+    /// A list of thresholds, each as [`Rule::parse`] reads it.
+    Rules { set: fn(&mut Config, Vec<Rule>) },
+    /// A text; empty: none.
+    Words {
+        set: fn(&mut Config, Option<String>),
+    },
     /// One of these; `set` gets its place in the list.
     Choice {
         of: &'static [&'static str],
@@ -88,6 +96,10 @@ impl fmt::Display for Takes {
             Self::Duration { .. } => f.write_str(
                 "a duration such as \"30s\", \"10m\", \"2h\" or \"7d\", or \"\" for none",
             ),
+            Self::Rules { .. } => f.write_str(
+                "a list such as [\"50 warning\", \"65 critical\", \"codex: 80 critical\", \"/path/of/a/project: off\", \"session api: 40 warning\"]",
+            ),
+            Self::Words { .. } => f.write_str("a text, or \"\" for the usual one"),
             Self::Choice { of, .. } => {
                 f.write_str("one of")?;
                 for (i, one) in of.iter().enumerate() {
@@ -107,6 +119,7 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ("agents.codex", "Codex."),
     ("generic", "Any other program (`sm new -- program`)."),
     ("delivery", "Messages."),
+    ("context", "Watching how full contexts are (`sm context`)."),
     (
         "handoff",
         "Handing a session's work to a new context (`sm handoff`).",
@@ -221,6 +234,53 @@ pub const KEYS: &[Key] = &[
         doc: "When a message that could not be delivered expires, unless it was sent with its own time. Empty: it waits for as long as it takes.",
         takes: Takes::Duration {
             set: |c, time| c.delivery.expire_after = time,
+        },
+    },
+    Key {
+        path: "context.thresholds",
+        default: "[\"50 warning\", \"65 critical\"]",
+        doc: "When an agent is told how full its context is: at this percentage of its window or above, once in every context. `warning` joins the running turn; `critical` becomes urgent if no hook takes it in time, and you are told too. Without a word before it a threshold is for everybody; `codex: 80 critical` for one agent, `/path: 40 warning` for sessions at work in that folder or below it, `session api: off` for one session. Of these only the closest that fit count.",
+        takes: Takes::Rules {
+            set: |c, rules| {
+                c.context.rules = rules;
+                c.context.own_rules = true;
+            },
+        },
+    },
+    Key {
+        path: "context.on_compaction",
+        default: "\"allow\"",
+        doc: "When an agent is about to compact its context by itself: \"allow\": it does; \"handoff\": it is held up for a few requests where the agent allows that, and told to hand off; then it is let through.",
+        takes: Takes::Choice {
+            of: &OnCompaction::NAMES,
+            set: |c, n| {
+                c.context.on_compaction = OnCompaction::ALL.get(n).copied().unwrap_or_default();
+            },
+        },
+    },
+    Key {
+        path: "context.wording",
+        default: "\"plain\"",
+        doc: "How agents are told: \"plain\", or \"neutral\" (without pressure and without capitals).",
+        takes: Takes::Choice {
+            of: &Wording::NAMES,
+            set: |c, n| c.context.wording = Wording::ALL.get(n).copied().unwrap_or_default(),
+        },
+    },
+    Key {
+        path: "context.warning_text",
+        default: "\"\"",
+        doc: "What an agent is told at a warning. `{name}`, `{percent}`, `{tokens}`, `{left}`, `{window}` and `{how}` (how to hand off) are filled in.",
+        takes: Takes::Words {
+            set: |c, text| c.context.warning = text,
+        },
+    },
+    Key {
+        path: "context.critical_text",
+        default: "\"\"",
+        doc: "The same at a critical threshold.",
+        takes: Takes::Words {
+            set: |c, text| c.context.critical = text,
         },
     },
     Key {

@@ -4,6 +4,7 @@
 //! from it. A config that is not understood completely is never used in part: a mistyped key that
 //! is silently ignored would be a setting that a person believes in.
 
+mod context;
 mod docs;
 mod error;
 mod keys;
@@ -11,6 +12,7 @@ mod nearest;
 mod read;
 mod settings;
 
+pub use context::{Context, Rule, Whom, Wording};
 pub use docs::reference;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};

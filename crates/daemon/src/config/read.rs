@@ -9,6 +9,7 @@ use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
+use super::context::Rule;
 use super::error::ConfigError;
 use super::keys::{KEYS, Key, TABLES, Takes};
 use super::nearest;
@@ -227,6 +228,19 @@ impl Reading<'_> {
                     text => Some(duration(text)?),
                 };
                 set(&mut self.config, time);
+                Some(())
+            }
+            Takes::Rules { set } => {
+                let rules: Option<Vec<Rule>> = list(value)?
+                    .iter()
+                    .map(|text| Rule::parse(text, |path| self.path(path)))
+                    .collect();
+                set(&mut self.config, rules?);
+                Some(())
+            }
+            Takes::Words { set } => {
+                let words = text(value).map(|text| text.trim().to_string())?;
+                set(&mut self.config, (!words.is_empty()).then_some(words));
                 Some(())
             }
             Takes::Choice { of, set } => {

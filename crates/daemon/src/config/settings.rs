@@ -4,6 +4,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use super::context::Context;
 use sm_store::Durability;
 
 /// Everything that can be configured. `default()` is an empty file.
@@ -14,6 +15,7 @@ pub struct Config {
     pub agents: Agents,
     pub generic: Generic,
     pub delivery: Delivery,
+    pub context: Context,
     pub handoff: Handoff,
     pub notify: Notify,
     pub retention: Retention,

@@ -11,7 +11,7 @@ mod prepare;
 pub use document::{Document, DocumentError, read};
 pub use gate::{Finding, findings};
 pub use place::{Kept, base, is_own, keep, remove};
-pub use prepare::{complete_transcript, prepare};
+pub use prepare::{complete_transcript, in_flight, prepare};
 
 /// The document's copy in a handoff's folder.
 const DOCUMENT: &str = "document.md";

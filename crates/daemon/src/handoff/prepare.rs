@@ -5,9 +5,10 @@
 use super::{document, place};
 use crate::actor::Wake;
 use crate::api::types::MessageView;
+use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
 use crate::{api, transcripts};
-use sm_core::{Artifact, ArtifactKind, Event, Handoff, HandoffId, Prepared};
+use sm_core::{Artifact, ArtifactKind, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -39,7 +40,7 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
         within(ArtifactKind::Snapshot, snapshot(seat, &folder)),
         within(ArtifactKind::Log, log(seat)),
         within(ArtifactKind::Transcript, transcript(seat, handoff, &folder)),
-        in_flight(seat),
+        in_flight(&seat.hub, &seat.handle),
     );
     let (given, mut artifacts) = document?;
     artifacts.extend([snapshot, log, transcript]);
@@ -253,12 +254,13 @@ fn grown(from: &Path, to: &Path) -> io::Result<()> {
 // ── what is under way
 
 /// Children, background tasks, queued messages: a line each.
-async fn in_flight(seat: &Seat) -> Vec<String> {
-    let mut lines: Vec<String> = children(seat);
-    let background = seat.record.background.iter();
+pub async fn in_flight(hub: &Hub, handle: &Handle) -> Vec<String> {
+    let mut lines: Vec<String> = children(hub, &handle.id);
+    let published = handle.now();
+    let background = published.record.background.iter();
     lines.extend(background.map(|task| line(&format!("background task: {task}"))));
     let (tx, rx) = tokio::sync::oneshot::channel();
-    seat.handle.send(Wake::Messages { reply: tx });
+    handle.send(Wake::Messages { reply: tx });
     if let Ok(messages) = rx.await {
         lines.extend(waiting(&messages));
     }
@@ -270,15 +272,10 @@ async fn in_flight(seat: &Seat) -> Vec<String> {
     lines
 }
 
-fn children(seat: &Seat) -> Vec<String> {
-    let all = seat
-        .hub
-        .sessions
-        .all()
-        .into_iter()
-        .map(|handle| handle.now());
+fn children(hub: &Hub, parent: &SessionId) -> Vec<String> {
+    let all = hub.sessions.all().into_iter().map(|handle| handle.now());
     let mut lines: Vec<String> = all
-        .filter(|p| p.record.parent.as_ref() == Some(&seat.record.id))
+        .filter(|p| p.record.parent.as_ref() == Some(parent))
         .filter(|p| p.record.state.is_live() || p.record.state == sm_core::State::Lost)
         .map(|p| {
             let (name, agent) = (&p.record.name, p.record.agent.as_str());

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod hook;
+mod installed;
 mod launch;
 mod log;
 mod mailbox;

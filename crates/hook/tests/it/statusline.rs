@@ -32,8 +32,54 @@ fn without_a_daemon_it_says_what_it_can_see() {
         let ran = run(&mut home.command(&["claude", "statusline"]), input);
         assert_eq!((ran.code, ran.stdout.as_str()), (Some(0), expected));
     }
-    // Old samples are of no use to anyone.
+    // Samples must not crowd out events …
     assert_eq!(home.spooled().len(), 0);
+}
+
+#[test]
+fn without_a_daemon_the_last_sample_of_the_session_is_kept() {
+    let home = Home::new();
+    let sample = |percent: u8| format!(r#"{{"context_window":{{"used_percentage":{percent}}}}}"#);
+    for percent in [41, 42, 43] {
+        // the time a hook has is not waited for: nobody listens
+        let mut hook = home.hook(&["claude", "statusline", "--format", "{percent} of 100"]);
+        hook.env("SM_HOOK_TIMEOUT_MS", "60000");
+        let ran = run(&mut hook, sample(percent).as_bytes());
+        assert_eq!(ran.stdout, format!("{percent} of 100\n"));
+    }
+    let spool = home.path("state/spool");
+    let kept: Vec<_> = fs::read_dir(&spool)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    assert_eq!(kept.len(), 1, "{kept:?}");
+    let line = fs::read_to_string(&kept[0]).unwrap();
+    let line: serde_json::Value = serde_json::from_str(&line).unwrap();
+    assert_eq!(line["body"], sample(43));
+    assert_eq!(
+        (&line["agent"], &line["event"]),
+        (&"claude".into(), &"statusline".into())
+    );
+    // … and outside of a session they are nobody's.
+    let other = Home::new();
+    run(&mut other.command(&["claude", "statusline"]), INPUT);
+    assert!(!other.path("state/spool").exists());
+}
+
+#[test]
+fn the_form_of_the_line_goes_before_the_daemons_own() {
+    let home = Home::new();
+    let server = Server::start(&home, |_| ok("31% ctx"));
+    let args = [
+        "claude",
+        "statusline",
+        "--format={percent} %",
+        "--",
+        "echo me",
+    ];
+    let ran = run(&mut home.hook(&args), INPUT);
+    assert_eq!(ran.stdout, "me · 31 %\n");
+    assert_eq!(server.asked().len(), 1, "it is told all the same");
 }
 
 #[test]

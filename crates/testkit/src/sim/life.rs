@@ -159,7 +159,12 @@ impl World {
             transcript: None,
         });
         self.hook(Signal::CompactionDone);
-        self.write(Fact::CompactBoundary);
+        let at = Some(sm_core::Timestamp(self.now));
+        self.write(Fact::CompactBoundary {
+            before: None,
+            after: None,
+            at,
+        });
         if self.agent.compacting_in_turn {
             self.agent.compacting_in_turn = false;
             self.think();

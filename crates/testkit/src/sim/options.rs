@@ -273,6 +273,8 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
+                compaction_holds: 5,
+                usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
                     proof: ClearProof::AtOnce,
@@ -295,6 +297,8 @@ impl Options {
                 has_transcript: true,
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
+                compaction_holds: 5,
+                usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
                     proof: ClearProof::WithPrompt,
@@ -313,6 +317,8 @@ impl Options {
                 has_transcript: false,
                 paste_fit: |text| PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
+                compaction_holds: 0,
+                usable: |window| window,
                 clear: None,
                 stashes: false,
                 resume_command: None,

@@ -361,13 +361,15 @@ impl World {
             }
             Stage::PostTool => {
                 self.agent.stop_row = 0;
-                match answer {
+                match answer.clone() {
                     Answer::Context { text } => {
                         self.check_in_turn(&text);
                         self.say(&text, Came::HookContext);
                     }
                     Answer::Nothing => {}
-                    Answer::Continue { .. } => self.fail("a tool hook was told to continue".into()),
+                    Answer::Continue { .. } | Answer::Block { .. } | Answer::Recover { .. } => {
+                        self.fail(format!("a tool hook was answered {answer:?}"));
+                    }
                 }
                 let batch = self.agent.plan.batches.pop_front().unwrap_or_default();
                 if batch.compact {
@@ -422,7 +424,9 @@ impl World {
                 self.think();
                 return;
             }
-            Answer::Context { .. } => self.fail("a stop hook was given context".into()),
+            Answer::Context { .. } | Answer::Block { .. } | Answer::Recover { .. } => {
+                self.fail("a stop hook was given context".into());
+            }
             Answer::Nothing => {}
         }
         let at = Some(Timestamp(self.now));

@@ -13,6 +13,8 @@ const GENERIC: Profile = Profile {
     has_transcript: false,
     paste_fit: |text| PasteFit::unless_command(text, &[]),
     escape_interrupts: false,
+    compaction_holds: 5,
+    usable: |window| window,
     clear: None,
     stashes: false,
     resume_command: None,

@@ -10,6 +10,7 @@ mod handoff_drafts;
 mod handoff_found;
 mod handoff_unproven;
 mod unheard;
+mod watch;
 
 use super::*;
 use crate::effect::{Answer, Key};
@@ -34,6 +35,8 @@ const CLAUDE: Profile = Profile {
     has_transcript: true,
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
+    compaction_holds: 5,
+    usable: |window| window,
     clear: Some(Clear {
         command: "/clear",
         proof: ClearProof::AtOnce,

@@ -1,0 +1,236 @@
+//! Alerts about a full context: once, to the right one, and never about a context that is gone.
+
+use super::handoff::{asked, stop};
+use super::*;
+use crate::handoff::Trigger;
+use crate::message::Purpose;
+use crate::monitor::{Monitor, OnCompaction};
+
+fn usage(percent: f64, at: Timestamp) -> Signal {
+    Signal::Usage(UsageSample {
+        source: UsageSource::StatusLine,
+        used_percentage: Some(percent),
+        tokens: Some(2_000 * percent as u64),
+        window: Some(200_000),
+        at,
+    })
+}
+
+impl Bench {
+    fn sample(&mut self, percent: f64) -> Outcome {
+        let at = self.now.plus(10);
+        self.hook(usage(percent, at))
+    }
+    fn alerts(&self) -> Vec<String> {
+        let all = self.session.queue.iter().chain(&self.session.finals);
+        all.filter(|m| m.meta.purpose == Purpose::Alert)
+            .map(|m| m.meta.id.to_string())
+            .collect::<std::collections::BTreeSet<_>>()
+            .into_iter()
+            .collect()
+    }
+    fn monitor(&mut self, change: impl FnOnce(&mut Monitor)) {
+        let mut monitor = Monitor::default();
+        change(&mut monitor);
+        self.session.set_monitor(monitor);
+    }
+}
+
+fn notices(outcome: &Outcome, kind: NoticeKind) -> usize {
+    outcome
+        .effects
+        .iter()
+        .filter(|e| matches!(e, Effect::Notify(notice) if notice.kind == kind))
+        .count()
+}
+
+#[test]
+fn a_warning_joins_the_running_turn_without_a_key() {
+    let mut bench = Bench::working();
+    bench.sample(49.0);
+    assert!(bench.alerts().is_empty());
+    let outcome = bench.sample(50.0);
+    assert_eq!(outcome.persist, Persist::Now, "the latch is on disk first");
+    assert!(keys(&outcome).is_empty());
+    let outcome = bench.hook(Signal::ToolsFinished);
+    let said = answers(&outcome);
+    assert!(
+        matches!(&said[..], [Answer::Context { text }] if text.starts_with("[sm context] Context at 50% (100,000 tokens")),
+        "{said:?}"
+    );
+}
+
+#[test]
+fn each_is_said_once_whatever_follows_and_after_a_restart() {
+    let mut bench = Bench::working();
+    bench.sample(50.0);
+    bench.sample(66.0);
+    for _ in 0..200 {
+        bench.sample(70.0);
+        bench.sample(30.0);
+    }
+    let record = bench.session.record().clone();
+    let queue = bench.session.queue().to_vec();
+    let finals = bench.session.finals.clone();
+    bench.session = Session::restore(record, CLAUDE, "/data/s1".into(), queue, finals);
+    bench.on(Event::Recovered {
+        terminal_alive: true,
+    });
+    bench.sample(71.0);
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert50", "s1-g1c0-alert65"]);
+}
+
+#[test]
+fn a_critical_one_that_finds_no_hook_becomes_urgent_and_the_owner_is_told() {
+    let mut bench = Bench::working();
+    let outcome = bench.sample(80.0);
+    assert_eq!(notices(&outcome, NoticeKind::ContextHigh), 1);
+    assert_eq!(bench.alerts().len(), 1, "the critical one only");
+    bench.wait(30_100);
+    let mode = bench.session.queue()[0].meta.mode;
+    assert_eq!(mode, Mode::Urgent);
+}
+
+#[test]
+fn an_alert_about_a_context_that_is_gone_is_dropped() {
+    let mut bench = Bench::working();
+    bench.sample(66.0);
+    bench.context("c2");
+    assert_eq!(bench.receipt("s1-g1c0-alert65"), MessageState::Withdrawn);
+    bench.sample(55.0);
+    assert_eq!(bench.alerts().last().unwrap(), "s1-g2c0-alert50");
+}
+
+#[test]
+fn a_compaction_arms_them_again_and_people_are_told_with_numbers() {
+    let mut bench = Bench::working();
+    bench.session.rec.parent = Some(SessionId::new("p1").unwrap());
+    bench.sample(70.0);
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    assert_eq!(bench.state(), "compacting");
+    bench.hook(Signal::CompactionDone);
+    let at = bench.now;
+    let outcome = bench.on(Event::Facts(vec![Fact::CompactBoundary {
+        before: Some(140_000),
+        after: Some(9_000),
+        at: Some(at),
+    }]));
+    assert_eq!(bench.session.record().compactions, 1, "counted once");
+    assert!(outcome.effects.iter().any(|e| matches!(
+        e,
+        Effect::Tell { message, .. }
+            if message.text == "[sm context] Compaction fired for api. Context was lost (140,000 → 9,000 tokens)."
+    )));
+    assert_eq!(notices(&outcome, NoticeKind::Compacted), 1);
+    let mut later = bench.call("c1", usage(55.0, bench.now.plus(100)));
+    later.at = bench.now.plus(100);
+    bench.on(Event::Hook(later));
+    assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert50");
+}
+
+#[test]
+fn a_compaction_of_which_only_the_record_tells_counts() {
+    let mut bench = Bench::working();
+    bench.wait(60_000);
+    let at = bench.now;
+    let boundary = || {
+        Event::Facts(vec![Fact::CompactBoundary {
+            before: None,
+            after: None,
+            at: Some(at),
+        }])
+    };
+    bench.on(boundary());
+    assert_eq!(bench.session.record().compactions, 1);
+    bench.on(boundary());
+    assert_eq!(bench.session.record().compactions, 1, "the same one");
+    let outcome = bench.wait(3_100);
+    assert_eq!(
+        notices(&outcome, NoticeKind::Compacted),
+        1,
+        "without numbers"
+    );
+}
+
+#[test]
+fn the_older_scripts_report_arms_them_again_and_counts_once() {
+    let mut bench = Bench::working();
+    bench.wait(10_000);
+    bench.sample(70.0);
+    bench.hook(Signal::CompactionReported);
+    assert_eq!(bench.session.record().compactions, 1);
+    bench.hook(Signal::CompactionReported);
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    bench.hook(Signal::CompactionDone);
+    assert_eq!(bench.session.record().compactions, 1, "the same one");
+    bench.sample(55.0);
+    assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert50");
+}
+
+#[test]
+fn a_compaction_is_held_up_for_a_handoff_a_few_times_and_no_more() {
+    let mut bench = Bench::working();
+    bench.monitor(|monitor| monitor.on_compaction = OnCompaction::Handoff);
+    let mut blocked = 0;
+    for _ in 0..20 {
+        let outcome = bench.hook(Signal::CompactionStarting { automatic: true });
+        blocked += answers(&outcome)
+            .iter()
+            .filter(|a| matches!(a, Answer::Block { .. }))
+            .count();
+    }
+    assert_eq!(blocked, 5);
+    assert_eq!(bench.alerts(), ["s1-g1c0-imminent"]);
+    assert_eq!(bench.state(), "compacting", "then it is let through");
+    let mut bench = Bench::working();
+    bench.monitor(|monitor| monitor.on_compaction = OnCompaction::Handoff);
+    let outcome = bench.hook(Signal::CompactionStarting { automatic: false });
+    assert_eq!(answers(&outcome), [Answer::Nothing], "a person's own");
+}
+
+#[test]
+fn nothing_is_said_where_it_is_switched_off_or_a_handoff_is_under_way() {
+    let mut bench = Bench::working();
+    bench.on(Event::Watch { on: false });
+    bench.sample(90.0);
+    assert!(bench.alerts().is_empty());
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.sample(90.0);
+    assert!(bench.alerts().is_empty());
+}
+
+#[test]
+fn what_a_lineage_was_handed_comes_back_after_a_compaction() {
+    let mut bench = Bench::prompted();
+    stop(&mut bench);
+    bench.prompt_accepted("c2", "go on");
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    let outcome = bench.hook(Signal::ContextStarted {
+        source: ContextSource::Compact,
+        transcript: None,
+    });
+    assert!(
+        matches!(&answers(&outcome)[..], [Answer::Recover { handoff }] if handoff.as_str() == "h1")
+    );
+    // a person's own clear breaks the lineage
+    bench.context("c3");
+    bench.hook(Signal::CompactionStarting { automatic: false });
+    let outcome = bench.hook(Signal::ContextStarted {
+        source: ContextSource::Compact,
+        transcript: None,
+    });
+    assert_eq!(answers(&outcome), [Answer::Nothing]);
+}
+
+#[test]
+fn a_late_sample_of_the_old_context_does_not_move_the_gauge_of_the_new() {
+    let mut bench = Bench::working();
+    bench.sample(80.0);
+    bench.context("c2");
+    let old = bench.call("c1", usage(85.0, bench.now.plus(10)));
+    bench.on(Event::Hook(old));
+    assert_eq!(bench.session.record().usage, None);
+    assert_eq!(bench.session.record().gauge.percent(), None);
+}

@@ -1,0 +1,360 @@
+//! The monitor of a session: samples in, alerts out. An alert belongs to the context it is about and
+//! is dropped with it; each threshold speaks once in a context, whatever the numbers do.
+
+use super::{Session, State};
+use crate::effect::{Answer, Effect, EntryKind, NoticeKind};
+use crate::handoff::HandoffState;
+use crate::ids::{MessageId, RequestId, Timestamp};
+use crate::message::{Message, MessageMeta, MessageState, Mode, Purpose, Sender};
+use crate::monitor::{Level, Monitor, OnCompaction, Taken, Threshold, Values};
+use crate::session::hooks::Answered;
+use crate::signal::{UsageSample, UsageSource};
+
+/// A critical alert that found no hook in this time interrupts.
+const CRITICAL_PATIENCE: i64 = 30_000;
+/// Numbers of a compaction that are not known by then are told as unknown.
+const COMPACTION_TOLD: i64 = 3_000;
+/// A compaction that was reported when it began has ended by then.
+const REPORTED: i64 = 300_000;
+/// A compaction that two sources report is the same one within this time.
+const SAME_COMPACTION: i64 = 5_000;
+
+impl Session {
+    /// How it is watched; from the configuration, whenever that is read.
+    pub fn set_monitor(&mut self, monitor: Monitor) {
+        self.monitor = monitor;
+    }
+    pub fn monitor(&self) -> &Monitor {
+        &self.monitor
+    }
+    pub(super) fn is_watched(&self) -> bool {
+        self.monitor.enabled && !self.rec.unwatched
+    }
+
+    pub(super) fn watch(&mut self, on: bool) {
+        if self.rec.unwatched == on {
+            self.rec.unwatched = !on;
+            let text = if on {
+                "its context is watched again"
+            } else {
+                "its context is watched no more: no alerts"
+            };
+            self.record_line(EntryKind::Usage, text);
+            self.journal();
+        }
+    }
+
+    // ── samples
+
+    pub(super) fn sampled(&mut self, sample: UsageSample, now: Timestamp) {
+        let tokens = sample.tokens;
+        match self.rec.gauge.take(sample) {
+            Taken::Newest | Taken::Beside => {}
+            Taken::Stale | Taken::Empty => return,
+        }
+        self.rec.usage = self.rec.gauge.newest().cloned();
+        self.rec.last_sample = Some(now);
+        self.journal_later();
+        self.handoff_sampled(tokens);
+        self.note_usage();
+        if !self.is_watched() {
+            return;
+        }
+        let thresholds = self.monitor.thresholds.clone();
+        let (generation, compactions) = (self.rec.generation, self.rec.compactions);
+        if let Some(reached) = self.rec.gauge.crossed(&thresholds, generation, compactions) {
+            self.journal(); // the latch is on disk before anything is said
+            self.alert(reached, now);
+        }
+    }
+
+    /// A line for the chart whenever the whole percentage has changed.
+    fn note_usage(&mut self) {
+        let percent = self.percent();
+        if percent.is_some() && percent != self.noted {
+            self.noted = percent;
+            let values = self.values();
+            let text = values.fill("{percent}% {tokens}/{window}");
+            self.record_line(EntryKind::Usage, text);
+        }
+    }
+
+    fn percent(&self) -> Option<u8> {
+        let percent = self.rec.gauge.percent()?;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "clamped to what a percentage can be"
+        )]
+        let whole = percent.round().clamp(0.0, 255.0) as u8;
+        Some(whole)
+    }
+
+    fn values(&self) -> Values {
+        let newest = self.rec.gauge.newest();
+        Values {
+            name: self.rec.name.to_string(),
+            percent: self.percent(),
+            tokens: newest.and_then(|s| s.tokens),
+            window: newest.and_then(|s| s.window).or(self.rec.gauge.window()),
+            before: None,
+            after: None,
+        }
+    }
+
+    // ── alerts
+
+    fn alert(&mut self, reached: Threshold, now: Timestamp) {
+        let values = self.values();
+        let texts = self.monitor.texts.clone();
+        let line = format!(
+            "{} threshold {}% reached at {}%",
+            reached.level.word(),
+            reached.percent,
+            values.percent.unwrap_or(0)
+        );
+        self.record_line(EntryKind::Usage, line);
+        let leaving = self
+            .rec
+            .open_handoff()
+            .is_some_and(|h| h.state != HandoffState::Prompted);
+        if leaving {
+            return; // it is on its way out of this context already
+        }
+        let template = match reached.level {
+            Level::Warning => &texts.warning_agent,
+            Level::Critical => &texts.critical_agent,
+        };
+        let about = format!("alert{}", reached.percent);
+        self.tell_agent(&about, values.fill(template), now);
+        if reached.level == Level::Critical {
+            self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
+            self.notify(NoticeKind::ContextHigh, values.fill(&texts.critical_owner));
+        }
+    }
+
+    /// Says something to the session's own agent, about the present context only.
+    fn tell_agent(&mut self, about: &str, text: String, now: Timestamp) {
+        let rec = &self.rec;
+        let id = format!(
+            "{}-g{}c{}-{about}",
+            rec.id, rec.generation.0, rec.compactions
+        );
+        let Ok(id) = MessageId::new(id) else {
+            return;
+        };
+        if self.message(&id).is_some() {
+            return;
+        }
+        let meta = MessageMeta {
+            id,
+            from: Sender::Sm,
+            mode: Mode::Important,
+            raw: false,
+            notify: false,
+            expires_at: None,
+            created_at: now,
+            changed_at: now,
+            attempts: 0,
+            interrupted: false,
+            purpose: Purpose::Alert,
+            about: Some((self.rec.generation, self.rec.compactions)),
+            state: MessageState::Queued,
+        };
+        let message = Message { meta, text };
+        self.queue.push(message.clone());
+        self.message_added(message);
+    }
+
+    /// Alerts about a context that is no more are dropped; what touched the agent is let finish.
+    pub(super) fn drop_stale_alerts(&mut self, now: Timestamp) {
+        let here = (self.rec.generation, self.rec.compactions);
+        let stale: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.state.is_pending())
+            .filter(|m| m.meta.about.is_some_and(|about| about != here))
+            .map(|m| m.meta.id.clone())
+            .collect();
+        for id in stale {
+            let flying = self
+                .rec
+                .flight
+                .as_ref()
+                .is_some_and(|f| f.messages.contains(&id));
+            if flying {
+                self.drop_flight(); // only looked at so far: it is pending
+            }
+            self.set_message(&id, MessageState::Withdrawn, now);
+        }
+    }
+
+    /// A critical alert that no hook took in time becomes urgent.
+    pub(super) fn press_alerts(&mut self, now: Timestamp) {
+        if self.pressing_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.pressing_at = None;
+        let pending: Vec<MessageId> = self
+            .queue
+            .iter()
+            .filter(|m| m.meta.purpose == Purpose::Alert && m.meta.state.is_pending())
+            .map(|m| m.meta.id.clone())
+            .collect();
+        for id in pending {
+            self.set_mode(&id, Mode::Urgent);
+        }
+    }
+
+    // ── compaction
+
+    /// The agent is about to compact its context. Held up a few times if a handoff is wanted
+    /// instead: never for ever, or it would be refused every request.
+    pub(super) fn answer_compaction(
+        &mut self,
+        automatic: bool,
+        request: Option<RequestId>,
+        now: Timestamp,
+    ) -> Answered {
+        let wanted = self.is_watched() && self.monitor.on_compaction == OnCompaction::Handoff;
+        let here = (self.rec.generation, self.rec.compactions);
+        if self.rec.held_up.0 != here {
+            self.rec.held_up = (here, 0);
+        }
+        let (Some(request), true) = (request, automatic && wanted) else {
+            return Answered::No;
+        };
+        if self.rec.held_up.1 >= self.profile.compaction_holds {
+            return Answered::No;
+        }
+        self.rec.held_up.1 += 1;
+        self.journal();
+        let text = self.values().fill(&self.monitor.texts.imminent_agent);
+        if self.rec.held_up.1 == 1 {
+            self.record_line(
+                EntryKind::Compaction,
+                "a compaction is held up for a handoff",
+            );
+            if self.rec.open_handoff().is_none() {
+                self.tell_agent("imminent", text.clone(), now);
+                self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
+            }
+        }
+        self.effect(Effect::Answer {
+            request,
+            answer: Answer::Block { reason: text },
+        });
+        Answered::Yes
+    }
+
+    /// The context was compacted: what was known of it is over, and people are told.
+    pub(super) fn compaction_counted(&mut self, now: Timestamp) {
+        let before = self.rec.usage.as_ref().and_then(|usage| usage.tokens);
+        self.rec.gauge.begin(now);
+        self.rec.usage = None;
+        self.noted = None;
+        self.rec.compacted_at = now;
+        self.rec.compaction_told = Some((before, None));
+        self.compaction_at = Some(now.plus(COMPACTION_TOLD));
+        self.drop_stale_alerts(now);
+        self.journal();
+    }
+
+    /// A boundary in the record: the cross-check where hooks are missing, and the numbers.
+    pub(super) fn compact_boundary(
+        &mut self,
+        tokens: (Option<u64>, Option<u64>),
+        at: Option<Timestamp>,
+        now: Timestamp,
+    ) {
+        let same = at.is_none_or(|at| at.since(self.rec.compacted_at) < SAME_COMPACTION);
+        let seen_before = at.is_some_and(|at| at < self.rec.context_since);
+        if self.rec.state == State::Compacting {
+            self.compacted(now);
+        } else if !same && !seen_before {
+            self.count_compaction(now);
+        }
+        if let Some(after) = tokens.1 {
+            let sample = UsageSample {
+                source: UsageSource::Transcript,
+                used_percentage: None,
+                tokens: Some(after),
+                window: None,
+                at: now,
+            };
+            self.sampled(sample, now);
+        }
+        if let Some(told) = self.rec.compaction_told.as_mut() {
+            told.0 = tokens.0.or(told.0);
+            told.1 = tokens.1.or(told.1);
+            if told.1.is_some() {
+                self.tell_compaction();
+            }
+        }
+    }
+
+    /// Somebody else's report of a compaction, by the older scripts: counted unless ours was.
+    pub(super) fn compaction_reported(&mut self, now: Timestamp) {
+        let ours = self.rec.state == State::Compacting
+            || now.since(self.rec.compacted_at) < SAME_COMPACTION;
+        if !ours {
+            self.count_compaction(now);
+            self.rec.reported = true;
+        }
+    }
+
+    /// The compaction that ends now was counted when somebody else reported it.
+    pub(super) fn was_reported(&mut self, now: Timestamp) -> bool {
+        let reported = std::mem::take(&mut self.rec.reported);
+        reported && now.since(self.rec.compacted_at) < REPORTED
+    }
+
+    pub(super) fn tell_compaction_in_time(&mut self, now: Timestamp) {
+        if self.compaction_at.is_some_and(|at| at <= now) {
+            self.tell_compaction();
+        }
+    }
+
+    fn tell_compaction(&mut self) {
+        self.compaction_at = None;
+        let Some((before, after)) = self.rec.compaction_told.take() else {
+            return;
+        };
+        self.journal();
+        let values = Values {
+            before,
+            after,
+            ..self.values()
+        };
+        let texts = self.monitor.texts.clone();
+        if let Some(parent) = self.rec.parent.clone() {
+            let about = format!("g{}c{}", self.rec.generation.0, self.rec.compactions);
+            let text = values.fill(&texts.compaction_parent);
+            if let Some(message) = self.own_message(about, text) {
+                self.effect(Effect::Tell {
+                    to: parent,
+                    message,
+                });
+            }
+        }
+        let text = values.fill(&texts.compaction_owner);
+        self.notify(NoticeKind::Compacted, text);
+    }
+
+    /// After a compaction the agent is given back what its lineage was handed; the daemon puts the
+    /// text together, as it lies in files.
+    pub(super) fn answer_recovery(&mut self, request: Option<RequestId>) -> Answered {
+        let Some(request) = request else {
+            return Answered::No;
+        };
+        let current = self.rec.lineage().map(|handoff| handoff.id.clone());
+        let Some(handoff) = current else {
+            return Answered::No;
+        };
+        self.effect(Effect::Answer {
+            request,
+            answer: Answer::Recover { handoff },
+        });
+        Answered::Yes
+    }
+}
