@@ -4,8 +4,9 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [hooks|sends|handoff|events|footprint|idle]…`
+//! `bench [--markdown] [hooks|sends|handoff|archive|events|footprint|idle]…`
 
+mod archive;
 mod cost;
 mod events;
 mod footprint;
@@ -30,10 +31,11 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 6] = [
+const ARMS: [(&str, Arm); 7] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
+    ("archive", archive::run),
     ("events", events::run),
     ("footprint", footprint::run),
     ("idle", idle::run),
@@ -53,7 +55,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff events footprint idle"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle"
         );
         return ExitCode::from(2);
     }
