@@ -3,6 +3,7 @@
 use super::types::{AttachView, NewSessionBody, PatchBody, RestoreBody, SessionView};
 use super::{ApiError, Shared, read};
 use crate::actor::{Actor, Wake};
+use crate::archive;
 use crate::hub::Handle;
 use crate::names;
 use crate::stored::Extra;
@@ -343,9 +344,8 @@ pub async fn purge(hub: &Shared, handle: &Handle) -> Result<(), ApiError> {
         }
     }
     let folder = hub.paths.session_dir(handle.id.as_str());
-    match std::fs::remove_dir_all(&folder) {
+    match archive::remove(hub, &handle.id).await {
         Ok(()) => Ok(()),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
         Err(error) => Err(ApiError::new(
             StatusCode::INTERNAL_SERVER_ERROR,
             format!("{} could not be removed: {error}", folder.display()),

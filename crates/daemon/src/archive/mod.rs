@@ -31,7 +31,6 @@ use sm_core::SessionId;
 use sm_term::Size;
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -44,8 +43,6 @@ const MUCH: u64 = 4 << 20;
 #[derive(Default)]
 pub struct Archives {
     slots: Mutex<HashMap<SessionId, Arc<Slot>>>,
-    /// How many bytes were ever rendered: what is new, once.
-    pub rendered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -58,10 +55,6 @@ impl Archives {
     fn slot(&self, session: &SessionId) -> Arc<Slot> {
         let mut slots = lock(&self.slots);
         Arc::clone(slots.entry(session.clone()).or_default())
-    }
-
-    pub fn forget(&self, session: &SessionId) {
-        lock(&self.slots).remove(session);
     }
 }
 
@@ -85,8 +78,6 @@ pub async fn with<T: Send + 'static>(
             let _writing = lock(&slot.writing);
             render::catch_up(&folder, size)?
         };
-        let rendered = &hub.archives.rendered;
-        rendered.fetch_add(caught.rendered, Ordering::Relaxed);
         then(&folder, caught)
     });
     work.await.map_err(io::Error::other)?
@@ -113,6 +104,24 @@ pub async fn last_lines(
         Ok(text)
     })
     .await
+}
+
+/// Removes the session's folder, when nobody writes into it.
+pub async fn remove(hub: &Arc<Hub>, session: &SessionId) -> io::Result<()> {
+    let (hub, session) = (Arc::clone(hub), session.clone());
+    let work = tokio::task::spawn_blocking(move || {
+        let slot = hub.archives.slot(&session);
+        let removed = {
+            let _writing = lock(&slot.writing);
+            std::fs::remove_dir_all(folder(&hub, &session).path())
+        };
+        lock(&hub.archives.slots).remove(&session);
+        match removed {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+            Ok(()) | Err(_) => Ok(()),
+        }
+    });
+    work.await.map_err(io::Error::other)?
 }
 
 /// Notes something about the terminal's log where it ends now. Nothing depends on it but how the
