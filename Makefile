@@ -24,7 +24,7 @@ test: check agents
 	@tools/test.sh
 
 check:
-	@tools/needs.sh cc tmux
+	@tools/needs.sh cc tmux curl jq
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 

@@ -228,7 +228,10 @@ impl Samples {
 
     /// Tells those of up to then: a sample is of the context that was there when it was made.
     async fn tell_until(&mut self, hub: &Arc<Hub>, at: i64) {
-        while let Some((line, sample)) = self.0.pop_front_if(|(line, _)| line.at <= at) {
+        while self.0.front().is_some_and(|(line, _)| line.at <= at) {
+            let Some((line, sample)) = self.0.pop_front() else {
+                return;
+            };
             spooled(hub, line).await;
             // not awaited: the next sample is newer
             forget(sample);

@@ -31,7 +31,9 @@ fn every_documented_default_is_what_the_code_uses() {
     for key in KEYS {
         file.push_str(&format!("{} = {}\n", key.path, key.default));
     }
-    assert_eq!(parse(&file).unwrap(), Config::default());
+    let mut expected = Config::default();
+    expected.context.own_rules = true; // they are written here, so an older file does not count
+    assert_eq!(parse(&file).unwrap(), expected);
 }
 
 #[test]

@@ -91,6 +91,7 @@ fn the_agent_has_the_environment_of_the_shell_that_asked() {
         seen.remove("TMUX_PANE").unwrap(),
         text(&session["tmux"]["pane"])
     );
+    assert_eq!(seen.remove("SM_HOOKS").as_deref(), Some("injected"));
     let term = seen.remove("TERM").expect("the kind of its terminal");
     assert!(
         term.starts_with("tmux") || term.starts_with("screen"),

@@ -330,13 +330,14 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("settings.json"), settings.to_string()).unwrap();
     world.agent("api");
-    world.send_wait("api", "TOKENS: 110000\nSAY: much");
+    world.send_wait("api", "TOKENS: 86000\nSAY: some");
     world.wait_for("api", "idle");
     eventually("its usage is told", || {
-        world.show("api")["tokens_used"] == 110_000
+        world.show("api")["tokens_used"] == 86_000
     });
     // the user's own line first, ours behind it
-    world.pane("api").shows("55% ctx · 55% ctx");
+    world.pane("api").shows("43% ctx · 43% ctx");
+    world.send_wait("api", "TOKENS: 110000\nSAY: much");
     world.given("[sm context] Context at 55%");
     world.wait_for("api", "idle");
     world.send_wait("api", "COMPACT:\nSAY: compacted");

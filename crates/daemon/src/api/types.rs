@@ -26,6 +26,7 @@ pub struct SessionView {
     #[serde(default)]
     pub handoff: Option<OpenHandoffView>,
     /// The same as `context.tokens`, 0 while that is unknown: the name older programs know.
+    #[serde(default)]
     pub tokens_used: u64,
     /// The file its terminal's output goes to now; earlier parts lie beside it.
     pub log_file: Option<String>,
@@ -173,8 +174,10 @@ pub struct RestoreBody {
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct PatchBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Whether its agent is told how full its context is.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub watch: Option<bool>,
 }
 
