@@ -4,7 +4,9 @@
 //! a slow answer delays nobody's writing and a full pipe delays nobody's answer.
 
 use super::config::{TmuxConfig, Version};
-use super::connect::{Connection, KEEPER, Start, connect, mark_line};
+use super::connect::{
+    Connection, KEEPER, Start, connect, look_for_server, mark_line, subscription,
+};
 use super::pane;
 use super::protocol::{Message, Reply};
 use super::watch::{LookAgain, RuntimeEvent, Watch};
@@ -68,7 +70,8 @@ struct Link {
 
 impl Link {
     fn new(connection: Connection) -> Self {
-        Self {
+        let hints = subscription(&connection.keeper_window);
+        let mut link = Self {
             connection,
             in_flight: VecDeque::new(),
             replies: Vec::new(),
@@ -76,7 +79,9 @@ impl Link {
             out: Vec::new(),
             written: 0,
             looking: false,
-        }
+        };
+        link.send(&hints, Owner::Nobody);
+        link
     }
 
     fn send(&mut self, line: &str, owner: Owner) {
@@ -241,16 +246,28 @@ impl Actor {
         if self.link.is_some() {
             return Ok(());
         }
+        if start == Start::Never
+            && let Err(gone) = look_for_server(&self.config).await
+        {
+            self.server_gone();
+            return Err(gone);
+        }
         self.version().await?;
         // If the server we knew is gone, this is told before anything of a new one.
         let joined = match (start, &self.server) {
-            (Start::IfNeeded, Some(_)) => match connect(&self.config, Start::Never).await {
-                Err(Error::ServerGone) => {
-                    self.server_gone();
-                    connect(&self.config, start).await
+            (Start::IfNeeded, Some(_)) => {
+                let known = match look_for_server(&self.config).await {
+                    Ok(()) => connect(&self.config, Start::Never).await,
+                    Err(gone) => Err(gone),
+                };
+                match known {
+                    Err(Error::ServerGone) => {
+                        self.server_gone();
+                        connect(&self.config, start).await
+                    }
+                    other => other,
                 }
-                other => other,
-            },
+            }
             (Start::IfNeeded | Start::Never, _) => connect(&self.config, start).await,
         };
         let mut connection = match joined {
@@ -399,7 +416,12 @@ impl Actor {
         self.last_rejoin = Some(Instant::now());
         match self.join(Start::Never).await {
             Err(Error::ServerGone) => Error::ServerGone,
-            Ok(()) | Err(_) => Error::ConnectionLost,
+            Ok(()) => Error::ConnectionLost,
+            Err(error) => {
+                tracing::warn!(%error, "tmux could not be joined again; trying on");
+                self.rejoin_at = Some(Instant::now() + REJOIN_PAUSE);
+                Error::ConnectionLost
+            }
         }
     }
 

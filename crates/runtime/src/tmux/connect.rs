@@ -4,11 +4,13 @@
 //! server makes itself a daemon of its own; only the small client process is our child.
 
 use super::config::{TmuxConfig, spawn_error};
+use super::ids::WindowId;
 use super::pane::{self, PaneInfo};
 use super::protocol::{Message, Parser, Reply};
 use super::quote::quote;
 use crate::error::Error;
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -18,8 +20,13 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 pub(crate) const KEEPER: &str = "_sm";
 /// The one subscription.
 pub(crate) const SUBSCRIPTION: &str = "sm";
+/// How long a server that turns clients away may take to end.
+const LAST_BREATH: Duration = Duration::from_millis(500);
 /// tmux's words, in a format, for which server this is.
 const IDENTITY: &str = "#{pid} #{start_time}";
+
+/// Attached people decide how large a window is, the last one active.
+pub(crate) const WINDOW_SIZE: [&str; 4] = ["set-option", "-g", "window-size", "latest"];
 
 /// May a server be started that is not there?
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,11 +56,8 @@ pub(crate) fn mark_line(secret: &str, number: u64) -> String {
 }
 
 pub(crate) async fn connect(config: &TmuxConfig, start: Start) -> Result<Connection, Error> {
-    // A socket that is not there needs no process to find out.
-    if let (Start::Never, super::Socket::Path(path)) = (start, &config.socket)
-        && !path.exists()
-    {
-        return Err(Error::ServerGone);
+    if let (Start::IfNeeded, super::Socket::Path(path)) = (start, &config.socket) {
+        place_for(path)?;
     }
     let mut command = config.command(&argv(config, start));
     command
@@ -74,7 +78,10 @@ pub(crate) async fn connect(config: &TmuxConfig, start: Start) -> Result<Connect
     match tokio::time::timeout(config.deadline, greeting).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(End::Failed(error))) => Err(error),
-        Ok(Err(End::Left(said))) => Err(refusal(config, start, &said, &complaint(stderr).await)),
+        Ok(Err(End::Left(said))) => {
+            let complaint = complaint(stderr).await;
+            Err(refusal(config, start, &said, &complaint).await)
+        }
         Err(_) => Err(Error::Timeout(config.deadline)),
     }
 }
@@ -161,6 +168,7 @@ fn introduction(replies: &[Reply]) -> Result<(String, String, Vec<PaneInfo>), Er
     let (window, server) = who
         .split_once(' ')
         .ok_or_else(|| Error::Unexpected(format!("the server says it is {who:?}")))?;
+    window.parse::<WindowId>()?;
     Ok((
         server.to_owned(),
         window.to_owned(),
@@ -183,10 +191,14 @@ fn argv(config: &TmuxConfig, start: Start) -> Vec<OsString> {
     if start == Start::Never {
         argv.push("-N".into());
     }
+    argv.push("-C".into());
+    // A size option of `manual`, from a configuration or a person, kills a server (3.3a) that then
+    // makes a session.
+    argv.extend(WINDOW_SIZE.map(OsString::from));
+    argv.push(";".into());
     // `no-output`: pane output is never sent here, so not reading it cannot stall a pane.
     // `ignore-size`: this client has no size that a window should take.
     let attach = [
-        "-C",
         "new-session",
         "-A",
         "-s",
@@ -231,8 +243,6 @@ fn setup(config: &TmuxConfig) -> Vec<String> {
         // Every command would be remembered otherwise: whole pasted texts, a thousand of them.
         "set-option -s message-limit 0".to_owned(),
         format!("set-option -g history-limit {}", config.history_limit),
-        // Attached people decide how large a window is, the last one active.
-        "set-option -g window-size latest".to_owned(),
     ];
     if config.config.is_none() {
         // macOS has no entry for tmux-256color in its own terminal database.
@@ -267,18 +277,73 @@ fn setup(config: &TmuxConfig) -> Vec<String> {
             ))
         ));
     }
-    // Everything else within a second. What it says does not matter, only that it changed.
-    let all = "#{S:#{W:#{P:#{pane_id}#{pane_dead}#{pane_dead_status}#{pane_dead_signal}#{pane_width}x#{pane_height}#{pane_title}}}}";
-    lines.push(format!(
-        "refresh-client -B {}",
-        quote(&format!("{SUBSCRIPTION}::{all}"))
-    ));
     lines.push(format!(
         "display-message -p -t ={KEEPER}: {}",
         quote(&format!("#{{window_id}} {IDENTITY}"))
     ));
     lines.push(pane::listing_command());
     lines
+}
+
+/// Everything that no hook tells, within a second. What it says does not matter, only that it
+/// changed.
+///
+/// Bound to the hidden window, never to the client's session: tmux 3.3a looks into that session
+/// without asking whether the client still has one, and dies with every session of the server if
+/// the hidden one was killed while the client had not yet left (`kill-session -a` of a person, a
+/// busy machine). Of a window that is gone it says nothing.
+pub(crate) fn subscription(keeper_window: &str) -> String {
+    let all = "#{S:#{W:#{P:#{pane_id}#{pane_dead}#{pane_dead_status}#{pane_dead_signal}#{pane_width}x#{pane_height}#{pane_title}}}}";
+    format!(
+        "refresh-client -B {}",
+        quote(&format!("{SUBSCRIPTION}:{keeper_window}:{all}"))
+    )
+}
+
+/// Whether a server could have its socket there. One that cannot does not say why but dies of it
+/// (3.3a, with a control client), so it is not started.
+fn place_for(socket: &Path) -> Result<(), Error> {
+    let refuse = |why: &str| {
+        let socket = socket.display();
+        Err(Error::Start(format!("no server at {socket}: {why}")))
+    };
+    if !socket.parent().is_some_and(Path::is_dir) {
+        return refuse("its directory does not exist");
+    }
+    if std::os::unix::net::SocketAddr::from_pathname(socket).is_err() {
+        return refuse("the path is too long for a socket");
+    }
+    Ok(())
+}
+
+/// What a socket tells about its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Heard {
+    /// Nobody listens: no server, whatever else may be slow or broken.
+    Nobody,
+    /// Somebody does, or it cannot be known.
+    Perhaps,
+}
+
+/// Asks the socket itself, as only this is evidence: that a client process ended, or did not come
+/// to an answer, may have any reason.
+async fn listener(socket: &Path) -> Heard {
+    use std::io::ErrorKind::{ConnectionRefused, NotFound};
+    match tokio::net::UnixStream::connect(socket).await {
+        Err(error) if matches!(error.kind(), ConnectionRefused | NotFound) => Heard::Nobody,
+        Ok(_) | Err(_) => Heard::Perhaps,
+    }
+}
+
+/// Fails if there is certainly no server. Needs no process to find out.
+pub(crate) async fn look_for_server(config: &TmuxConfig) -> Result<(), Error> {
+    match &config.socket {
+        super::Socket::Path(path) => match listener(path).await {
+            Heard::Nobody => Err(Error::ServerGone),
+            Heard::Perhaps => Ok(()),
+        },
+        super::Socket::Name(_) => Ok(()),
+    }
 }
 
 /// What it wrote before it ended.
@@ -289,11 +354,16 @@ async fn complaint(mut stderr: ChildStderr) -> String {
     String::from_utf8_lossy(&text[..length]).trim().to_owned()
 }
 
-fn refusal(config: &TmuxConfig, start: Start, said: &str, complaint: &str) -> Error {
+/// Why a client ended before it answered.
+async fn refusal(config: &TmuxConfig, start: Start, said: &str, complaint: &str) -> Error {
     match start {
         Start::Never => {
-            tracing::debug!(said, complaint, "no tmux server");
-            Error::ServerGone
+            tracing::debug!(said, complaint, "a tmux client ended without an answer");
+            if gone(&config.socket, complaint).await {
+                Error::ServerGone
+            } else {
+                Error::ConnectionLost
+            }
         }
         Start::IfNeeded => {
             let socket = match &config.socket {
@@ -308,12 +378,26 @@ fn refusal(config: &TmuxConfig, start: Start, said: &str, complaint: &str) -> Er
                 why.push_str(": ");
                 why.push_str(reason);
             }
-            if let super::Socket::Path(path) = &config.socket
-                && !path.parent().is_some_and(std::path::Path::is_dir)
-            {
-                why.push_str(": its directory does not exist");
-            }
             Error::Start(why)
         }
     }
+}
+
+/// Whether there is certainly no server any more. One that is about to end still listens.
+async fn gone(socket: &super::Socket, complaint: &str) -> bool {
+    let path = match socket {
+        super::Socket::Path(path) => path,
+        // tmux knows where it is, and says what it found there.
+        super::Socket::Name(_) => {
+            return complaint.starts_with("no server running on")
+                || complaint.ends_with("(No such file or directory)")
+                || complaint.ends_with("(Connection refused)");
+        }
+    };
+    let ending = async {
+        while listener(path).await != Heard::Nobody {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    tokio::time::timeout(LAST_BREATH, ending).await.is_ok()
 }

@@ -1,6 +1,6 @@
 //! The life of panes: made, listed, renamed, started again, ended.
 
-use super::connect::{KEEPER, Start};
+use super::connect::{KEEPER, Start, WINDOW_SIZE};
 use super::handle::Tmux;
 use super::ids::{PaneId, TmuxSessionId, WindowId};
 use super::quote::{format_literal, quote, shell_exec, time_format_literal};
@@ -73,10 +73,12 @@ impl Tmux {
             "session_name",
         ];
         // One line is one step of the server: it reads nothing of the pane before the log is
-        // there, and notices no exit before the pane is kept.
+        // there, and notices no exit before the pane is kept. The size option is what somebody may
+        // have set to `manual` since the last time, of which a server (3.3a) dies here.
         let mut line = format!(
-            "set-option -g history-limit {history} ; new-session -d -P -F {} -s {name} -n {name} \
+            "{} ; set-option -g history-limit {history} ; new-session -d -P -F {} -s {name} -n {name} \
              -c {} -x {} -y {} -- {}",
+            WINDOW_SIZE.join(" "),
             quote(&fields_format(&fields)),
             quote(&format_literal(cwd)),
             new.cols.max(1),
@@ -90,7 +92,7 @@ impl Tmux {
         }
         let replies = self.run_raw(line, Start::IfNeeded).await?;
         let made = replies
-            .get(1)
+            .get(2)
             .filter(|reply| !reply.failed)
             .and_then(|reply| parse_made(reply.lines.first()?));
         match (made, replies.iter().find(|reply| reply.failed)) {

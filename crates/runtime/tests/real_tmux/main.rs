@@ -7,4 +7,5 @@ mod events;
 mod fixture;
 mod life;
 mod screen;
+mod survival;
 mod typing;
