@@ -93,7 +93,11 @@ pub async fn find_the_living(
         .iter()
         .any(|h| h.now().record.state.is_live());
     let panes: Vec<PaneInfo> = if any_live {
-        living_panes(&hub).await
+        tokio::select! {
+            panes = living_panes(&hub) => panes,
+            // not known: they stay as they were, for the next daemon
+            () = hub.stop.cancelled() => return,
+        }
     } else {
         Vec::new()
     };
@@ -135,21 +139,31 @@ pub async fn find_the_living(
     }
 }
 
-/// Every pane that lives. A tmux that does not answer is asked again: believing it gone would
-/// call every session lost.
+/// Every pane that lives. Only a server that is certainly gone has none: one that does not answer,
+/// or cannot be reached, is asked until it does, as believing it gone would call every session lost.
+/// The sessions wait as they were, and people are told what for.
 async fn living_panes(hub: &Hub) -> Vec<PaneInfo> {
-    const TRIES: u32 = 5;
-    for tried in 1..=TRIES {
-        match hub.tmux.list().await {
+    /// It is only slow, up to here.
+    const UNTOLD: u32 = 5;
+    let mut pause = Duration::from_millis(100);
+    let mut tried = 0_u32;
+    loop {
+        tried = tried.saturating_add(1);
+        let error = match hub.tmux.list().await {
             Ok(panes) => return panes,
-            Err(sm_runtime::Error::ServerGone | sm_runtime::Error::Missing { .. }) => break,
-            Err(error) => {
-                tracing::warn!(%error, tried, "tmux does not tell which panes live");
-                tokio::time::sleep(Duration::from_millis(200)).await;
-            }
+            Err(sm_runtime::Error::ServerGone) => return Vec::new(),
+            Err(error) => error,
+        };
+        tracing::warn!(%error, tried, "tmux does not tell which panes live");
+        if tried == UNTOLD {
+            hub.problem(format!(
+                "tmux did not tell for a while which sessions live ({error}); until it does they \
+                 wait as they were"
+            ));
         }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(Duration::from_secs(2));
     }
-    Vec::new()
 }
 
 fn watch_again(hub: &Hub, handle: &Handle) {

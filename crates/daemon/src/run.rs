@@ -313,8 +313,13 @@ async fn finish(hub: &Hub) {
         .iter()
         .all(|h| h.now().extra.terminal.is_none());
     if none_left {
-        // nobody lives in our tmux any more: it need not stay
-        let _ = tokio::time::timeout(Duration::from_secs(2), hub.tmux.kill_server()).await;
+        let end = async {
+            // nobody lives in it any more, and nobody else does: it need not stay
+            if hub.tmux.list().await.is_ok_and(|panes| panes.is_empty()) {
+                let _ = hub.tmux.kill_server().await;
+            }
+        };
+        let _ = tokio::time::timeout(Duration::from_secs(2), end).await;
     }
     hub.tmux.close().await;
 }

@@ -328,3 +328,34 @@ fn of_two_daemons_one_wins() {
     }
     assert!(wait_until(DEADLINE, || (!world.is_served()).then_some(())).is_some());
 }
+
+#[test]
+fn a_daemon_that_cannot_reach_tmux_at_its_start_calls_nobody_lost() {
+    use std::os::unix::fs::PermissionsExt;
+    let world = World::new();
+    let broken = world.gate("broken");
+    let program = world.gate("tmux-that-may-fail");
+    // every new connection fails as long as there is that file: the server itself is well
+    let script = format!(
+        "#!/bin/sh\ncase \" $* \" in *' -C '*) if [ -e '{0}' ]; then echo x >> '{0}'; exit 1; fi;; esac\n\
+         exec tmux \"$@\"\n",
+        broken.display()
+    );
+    std::fs::write(&program, script).unwrap();
+    std::fs::set_permissions(&program, std::fs::Permissions::from_mode(0o755)).unwrap();
+    world.configure(&format!("[tmux]\nprogram = {program:?}\n"));
+    let before = world.agent("api");
+    std::fs::write(&broken, "").unwrap();
+    world.kill_daemon();
+    assert_eq!(world.show("api")["state"], "idle");
+    // more often than anybody would call bad luck
+    eventually("tmux was asked again and again", || {
+        std::fs::read_to_string(&broken).unwrap().lines().count() >= 7
+    });
+    assert_eq!(world.show("api")["state"], "idle");
+    std::fs::remove_file(&broken).unwrap();
+    world.send_wait("api", "after all that");
+    let after = world.wait_for("api", "idle");
+    assert_eq!(after["pid"], before["pid"]);
+    assert_eq!(world.times("after all that"), 1);
+}
