@@ -12,7 +12,7 @@ use crate::error::Error;
 use std::ffi::OsString;
 use std::path::Path;
 use std::process::Stdio;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
@@ -22,6 +22,8 @@ pub(crate) const KEEPER: &str = "_sm";
 pub(crate) const SUBSCRIPTION: &str = "sm";
 /// How long a server that turns clients away may take to end.
 const LAST_BREATH: Duration = Duration::from_millis(500);
+/// How long clients before us may take to leave; one that stays longer has its reasons.
+const PREDECESSORS: Duration = Duration::from_secs(2);
 /// tmux's words, in a format, for which server this is.
 const IDENTITY: &str = "#{pid} #{start_time}";
 
@@ -59,13 +61,16 @@ pub(crate) async fn connect(config: &TmuxConfig, start: Start) -> Result<Connect
     if let (Start::IfNeeded, super::Socket::Path(path)) = (start, &config.socket) {
         place_for(path)?;
     }
+    predecessors(config).await?;
     let mut command = config.command(&argv(config, start));
     command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A Ctrl-C meant for a daemon in the foreground is not meant for tmux.
-    command.process_group(0).kill_on_drop(true);
+    // A Ctrl-C meant for a daemon in the foreground is not meant for tmux. Not killed when
+    // dropped: a server (3.3a, and others) dies of a control client that ends while it introduces
+    // itself. It leaves by itself when nobody holds its input.
+    command.process_group(0);
     let mut child = command
         .spawn()
         .map_err(|error| spawn_error(config, &error))?;
@@ -343,6 +348,35 @@ pub(crate) async fn look_for_server(config: &TmuxConfig) -> Result<(), Error> {
             Heard::Perhaps => Ok(()),
         },
         super::Socket::Name(_) => Ok(()),
+    }
+}
+
+/// Waits until the clients before this one have left.
+///
+/// A server (3.3a, and others) dies if it has something to tell to control clients, as that one of them
+/// has left, while another introduces itself; so the last one, which may be slow to leave, and the
+/// next one must not meet. Asked with a command of no control client, which can do no harm and
+/// shows that the server answers at all.
+async fn predecessors(config: &TmuxConfig) -> Result<(), Error> {
+    if look_for_server(config).await.is_err() {
+        return Ok(());
+    }
+    let mut argv = config.base_argv();
+    let question = ["-N", "list-clients", "-t", "=_sm", "-F"];
+    argv.extend(question.map(OsString::from));
+    argv.push("#{client_control_mode}".into());
+    let until = Instant::now() + PREDECESSORS;
+    loop {
+        let mut command = config.command(&argv);
+        command.stdin(Stdio::null()).kill_on_drop(true);
+        let answer = tokio::time::timeout(config.deadline, command.output())
+            .await
+            .map_err(|_| Error::Timeout(config.deadline))?
+            .map_err(|error| spawn_error(config, &error))?;
+        if !answer.stdout.contains(&b'1') || Instant::now() >= until {
+            return Ok(());
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
 }
 

@@ -4,7 +4,9 @@
 use crate::fixture::{Fixture, PATIENCE, sh};
 use rustix::process::{Pid, Signal, kill_process};
 use sm_runtime::{Capture, Error, Key, Tmux};
+use std::io::BufRead;
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 /// One that has just left may still be among them.
@@ -101,6 +103,48 @@ async fn clients_that_end_at_any_moment_leave_the_server_alone() {
     assert!(list(&f.tmux).await.is_ok_and(|panes| panes > 0));
     assert_eq!(server(&f), server_pid, "the server died");
     f.tmux.capture(kept.pane, Capture::default()).await.unwrap();
+}
+
+/// A client of the daemon before, as it would be left by it.
+fn predecessor(f: &Fixture) -> std::process::Child {
+    let mut child = std::process::Command::new("tmux")
+        .arg("-S")
+        .arg(&f.socket)
+        .args(["-N", "-C", "attach-session", "-t", "=_sm"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let stdout = child.stdout.take().unwrap();
+    let attached = std::io::BufReader::new(stdout)
+        .lines()
+        .any(|line| line.unwrap().starts_with("%session-changed"));
+    assert!(attached);
+    child
+}
+
+#[tokio::test]
+async fn a_daemon_that_comes_while_the_client_of_the_last_one_leaves_does_not_meet_it() {
+    const ROUNDS: u64 = 40;
+    let mut f = Fixture::new();
+    f.tmux.create(f.pane("a", "exec cat")).await.unwrap();
+    let server_pid = server(&f);
+    for round in 0..ROUNDS {
+        f.tmux.close().await;
+        let mut last = predecessor(&f);
+        let (tmux, events) = Tmux::new(f.tmux.config().clone());
+        (f.tmux, f.events) = (tmux, events);
+        let coming = tokio::spawn({
+            let tmux = f.tmux.clone();
+            async move { tmux.list().await.map(|panes| panes.len()) }
+        });
+        // The moments at which one would introduce itself, one after the other.
+        tokio::time::sleep(Duration::from_micros(round * 300)).await;
+        drop(last.stdin.take());
+        assert_eq!(coming.await.unwrap(), Ok(1), "round {round}");
+        assert!(last.wait().unwrap().success());
+    }
+    assert_eq!(server(&f), server_pid, "the server died");
 }
 
 #[tokio::test]
