@@ -72,6 +72,14 @@ pub async fn follow(seat: &Seat) -> Place {
         seat.sources.follow(&path, conversation, &seat.handle).await;
         let changed = crate::watch::Changed::Transcript(seat.record.id.clone());
         seat.hub.watcher.watch(&path, changed);
+        if seat.record.transcript.is_none() && seat.record.agent == AgentKind::Codex {
+            // its conversation was known by its lock, before there was a record
+            seat.event(Event::RecordFound {
+                conversation: conversation.clone(),
+                transcript: Some(path.to_string_lossy().into_owned()),
+                at: crate::clock::now(),
+            });
+        }
         return Place::Followed;
     }
     // Codex's records were looked through

@@ -274,8 +274,11 @@ impl<'a> Reader<'a> {
         Some(bytes)
     }
 
+    /// What was rendered has no control characters: a state that has some was damaged.
     fn text(&mut self) -> Option<&'a str> {
-        std::str::from_utf8(self.bytes()?).ok()
+        let text = std::str::from_utf8(self.bytes()?).ok()?;
+        let damaged = |c: char| c.is_control() && !matches!(c, HALF_SIGN | MARK_SIGN);
+        (!text.contains(damaged)).then_some(text)
     }
 
     fn hashes(&mut self) -> Option<VecDeque<u32>> {

@@ -181,6 +181,11 @@ impl Session {
         now: Timestamp,
     ) {
         let current = self.rec.conversation.as_ref() == Some(&found);
+        if current && self.rec.transcript.is_none() && transcript.is_some() {
+            self.rec.transcript = transcript; // known by something else before it had a record
+            self.journal();
+            return;
+        }
         if !self.rec.state.is_live() || current || self.rec.past.contains(&found) {
             return;
         }

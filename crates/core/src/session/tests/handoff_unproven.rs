@@ -369,3 +369,18 @@ fn an_old_conversation_that_cannot_be_resumed_ends_the_way_back() {
     assert_eq!(bench.handoff().state, HandoffState::Abandoned);
     assert_eq!(bench.state(), "starting", "it goes on, and messages flow");
 }
+
+#[test]
+fn a_record_that_comes_later_belongs_to_the_conversation_that_was_found() {
+    let mut bench = Bench::working();
+    assert_eq!(bench.session.record().transcript, None);
+    let at = bench.now;
+    let outcome = bench.on(Event::RecordFound {
+        conversation: conversation("c1"),
+        transcript: Some("/t".into()),
+        at,
+    });
+    assert_eq!(outcome.persist, Persist::Now);
+    assert_eq!(bench.session.record().transcript.as_deref(), Some("/t"));
+    assert_eq!(bench.session.record().generation.0, 1);
+}
