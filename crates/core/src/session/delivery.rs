@@ -72,12 +72,20 @@ impl Session {
     fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || {
             let waiting = self.queue.iter().filter(|m| m.meta.state.is_pending());
-            waiting.filter(|m| !self.is_frozen(m))
+            waiting.filter(|m| !self.is_frozen(m) && !self.waits_for_a_turn(m))
         };
         let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
         pending()
             .filter(urgent)
             .chain(pending().filter(move |m| !urgent(m)))
+    }
+
+    /// An alert begins no turn of its own, which would only fill the context: it joins the next one,
+    /// unless it has become urgent.
+    fn waits_for_a_turn(&self, message: &Message) -> bool {
+        message.meta.purpose == Purpose::Alert
+            && message.meta.mode != Mode::Urgent
+            && self.rec.state == State::Idle
     }
 
     fn next_message(&self) -> Option<MessageId> {

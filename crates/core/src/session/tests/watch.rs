@@ -234,3 +234,20 @@ fn a_late_sample_of_the_old_context_does_not_move_the_gauge_of_the_new() {
     assert_eq!(bench.session.record().usage, None);
     assert_eq!(bench.session.record().gauge.percent(), None);
 }
+
+#[test]
+fn a_warning_wakes_no_idle_agent_but_joins_its_next_turn() {
+    let mut bench = Bench::idle();
+    bench.sample(55.0);
+    for _ in 0..20 {
+        let outcome = bench.wait(1_000);
+        assert!(!pasted(&outcome));
+        if bench.session.probe.is_some() {
+            let outcome = bench.evidence(screen(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome), "it would only fill the context");
+        }
+    }
+    bench.prompt_accepted("c1", "go on");
+    let outcome = bench.hook(Signal::ToolsFinished);
+    assert!(matches!(&answers(&outcome)[..], [Answer::Context { .. }]));
+}
