@@ -4,11 +4,10 @@
 //! a slow answer delays nobody's writing and a full pipe delays nobody's answer.
 
 use super::config::{TmuxConfig, Version};
-use super::connect::{
-    Connection, KEEPER, Start, connect, look_for_server, mark_line, subscription,
-};
+use super::connect::{Connection, KEEPER, Start, connect, mark_line, subscription};
 use super::pane;
 use super::protocol::{Message, Reply};
+use super::server::look_for_server;
 use super::watch::{LookAgain, RuntimeEvent, Watch};
 use crate::error::Error;
 use std::collections::VecDeque;
@@ -470,7 +469,7 @@ async fn end(connection: Connection) {
         ..
     } = connection;
     drop((stdin, stdout));
-    if tokio::time::timeout(GOODBYE, child.wait()).await.is_err()
+    if !child.ended_within(GOODBYE).await
         && let Err(error) = child.kill().await
     {
         tracing::warn!(%error, "the tmux client process could not be ended");

@@ -8,11 +8,11 @@ use super::ids::WindowId;
 use super::pane::{self, PaneInfo};
 use super::protocol::{Message, Parser, Reply};
 use super::quote::quote;
+use super::server::{OWNER, gone, place_for, predecessors};
 use crate::error::Error;
 use std::ffi::OsString;
-use std::path::Path;
 use std::process::Stdio;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 
@@ -20,10 +20,6 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout};
 pub(crate) const KEEPER: &str = "_sm";
 /// The one subscription.
 pub(crate) const SUBSCRIPTION: &str = "sm";
-/// How long a server that turns clients away may take to end.
-const LAST_BREATH: Duration = Duration::from_millis(500);
-/// How long clients before us may take to leave; one that stays longer has its reasons.
-const PREDECESSORS: Duration = Duration::from_secs(2);
 /// tmux's words, in a format, for which server this is.
 const IDENTITY: &str = "#{pid} #{start_time}";
 
@@ -40,7 +36,7 @@ pub(crate) enum Start {
 /// A connection that has shown that it works.
 #[derive(Debug)]
 pub(crate) struct Connection {
-    pub child: Child,
+    pub child: Client,
     pub stdin: ChildStdin,
     pub stdout: ChildStdout,
     pub parser: Parser,
@@ -50,6 +46,35 @@ pub(crate) struct Connection {
     pub keeper_window: String,
     /// The panes that were there.
     pub panes: Vec<PaneInfo>,
+}
+
+/// The client process. It ends with us, but not while it introduces itself: a server (3.3a, and
+/// others) dies of that. Then it is left to itself, and to the next one that connects.
+#[derive(Debug)]
+pub(crate) struct Client {
+    process: Child,
+    introduced: bool,
+}
+
+impl Client {
+    pub async fn ended_within(&mut self, patience: Duration) -> bool {
+        tokio::time::timeout(patience, self.process.wait())
+            .await
+            .is_ok()
+    }
+
+    pub async fn kill(&mut self) -> std::io::Result<()> {
+        self.process.kill().await
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if self.introduced {
+            // One that has ended needs no end.
+            let _ = self.process.start_kill();
+        }
+    }
 }
 
 /// The line that makes tmux print the mark of a request.
@@ -67,9 +92,7 @@ pub(crate) async fn connect(config: &TmuxConfig, start: Start) -> Result<Connect
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    // A Ctrl-C meant for a daemon in the foreground is not meant for tmux. Not killed when
-    // dropped: a server (3.3a, and others) dies of a control client that ends while it introduces
-    // itself. It leaves by itself when nobody holds its input.
+    // A Ctrl-C meant for a daemon in the foreground is not meant for tmux.
     command.process_group(0);
     let mut child = command
         .spawn()
@@ -79,7 +102,11 @@ pub(crate) async fn connect(config: &TmuxConfig, start: Start) -> Result<Connect
     else {
         return Err(Error::Start("no pipes to talk through".into()));
     };
-    let greeting = greet(config, child, stdin, stdout);
+    let client = Client {
+        process: child,
+        introduced: false,
+    };
+    let greeting = greet(config, client, stdin, stdout);
     match tokio::time::timeout(config.deadline, greeting).await {
         Ok(Ok(connection)) => Ok(connection),
         Ok(Err(End::Failed(error))) => Err(error),
@@ -100,7 +127,7 @@ enum End {
 
 async fn greet(
     config: &TmuxConfig,
-    child: Child,
+    mut child: Client,
     mut stdin: ChildStdin,
     mut stdout: ChildStdout,
 ) -> Result<Connection, End> {
@@ -125,6 +152,7 @@ async fn greet(
                 // given some before that hears of nothing later.
                 Message::SessionChanged { .. } if !attached => {
                     attached = true;
+                    child.introduced = true;
                     let lines = setup(config).join("\n");
                     let setup = format!("{lines}\n{}", mark_line(&secret, 0));
                     stdin
@@ -247,6 +275,7 @@ fn setup(config: &TmuxConfig) -> Vec<String> {
     let mut lines = vec![
         // Every command would be remembered otherwise: whole pasted texts, a thousand of them.
         "set-option -s message-limit 0".to_owned(),
+        format!("set-option -s {OWNER} {}", std::process::id()),
         format!("set-option -g history-limit {}", config.history_limit),
     ];
     if config.config.is_none() {
@@ -305,81 +334,6 @@ pub(crate) fn subscription(keeper_window: &str) -> String {
     )
 }
 
-/// Whether a server could have its socket there. One that cannot does not say why but dies of it
-/// (3.3a, with a control client), so it is not started.
-fn place_for(socket: &Path) -> Result<(), Error> {
-    let refuse = |why: &str| {
-        let socket = socket.display();
-        Err(Error::Start(format!("no server at {socket}: {why}")))
-    };
-    if !socket.parent().is_some_and(Path::is_dir) {
-        return refuse("its directory does not exist");
-    }
-    if std::os::unix::net::SocketAddr::from_pathname(socket).is_err() {
-        return refuse("the path is too long for a socket");
-    }
-    Ok(())
-}
-
-/// What a socket tells about its server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Heard {
-    /// Nobody listens: no server, whatever else may be slow or broken.
-    Nobody,
-    /// Somebody does, or it cannot be known.
-    Perhaps,
-}
-
-/// Asks the socket itself, as only this is evidence: that a client process ended, or did not come
-/// to an answer, may have any reason.
-async fn listener(socket: &Path) -> Heard {
-    use std::io::ErrorKind::{ConnectionRefused, NotFound};
-    match tokio::net::UnixStream::connect(socket).await {
-        Err(error) if matches!(error.kind(), ConnectionRefused | NotFound) => Heard::Nobody,
-        Ok(_) | Err(_) => Heard::Perhaps,
-    }
-}
-
-/// Fails if there is certainly no server. Needs no process to find out.
-pub(crate) async fn look_for_server(config: &TmuxConfig) -> Result<(), Error> {
-    match &config.socket {
-        super::Socket::Path(path) => match listener(path).await {
-            Heard::Nobody => Err(Error::ServerGone),
-            Heard::Perhaps => Ok(()),
-        },
-        super::Socket::Name(_) => Ok(()),
-    }
-}
-
-/// Waits until the clients before this one have left.
-///
-/// A server (3.3a, and others) dies if it has something to tell to control clients, as that one of them
-/// has left, while another introduces itself; so the last one, which may be slow to leave, and the
-/// next one must not meet. Asked with a command of no control client, which can do no harm and
-/// shows that the server answers at all.
-async fn predecessors(config: &TmuxConfig) -> Result<(), Error> {
-    if look_for_server(config).await.is_err() {
-        return Ok(());
-    }
-    let mut argv = config.base_argv();
-    let question = ["-N", "list-clients", "-t", "=_sm", "-F"];
-    argv.extend(question.map(OsString::from));
-    argv.push("#{client_control_mode}".into());
-    let until = Instant::now() + PREDECESSORS;
-    loop {
-        let mut command = config.command(&argv);
-        command.stdin(Stdio::null()).kill_on_drop(true);
-        let answer = tokio::time::timeout(config.deadline, command.output())
-            .await
-            .map_err(|_| Error::Timeout(config.deadline))?
-            .map_err(|error| spawn_error(config, &error))?;
-        if !answer.stdout.contains(&b'1') || Instant::now() >= until {
-            return Ok(());
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-}
-
 /// What it wrote before it ended.
 async fn complaint(mut stderr: ChildStderr) -> String {
     let mut text = vec![0; 2048];
@@ -415,23 +369,4 @@ async fn refusal(config: &TmuxConfig, start: Start, said: &str, complaint: &str)
             Error::Start(why)
         }
     }
-}
-
-/// Whether there is certainly no server any more. One that is about to end still listens.
-async fn gone(socket: &super::Socket, complaint: &str) -> bool {
-    let path = match socket {
-        super::Socket::Path(path) => path,
-        // tmux knows where it is, and says what it found there.
-        super::Socket::Name(_) => {
-            return complaint.starts_with("no server running on")
-                || complaint.ends_with("(No such file or directory)")
-                || complaint.ends_with("(Connection refused)");
-        }
-    };
-    let ending = async {
-        while listener(path).await != Heard::Nobody {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    };
-    tokio::time::timeout(LAST_BREATH, ending).await.is_ok()
 }

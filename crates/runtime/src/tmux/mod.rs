@@ -6,6 +6,7 @@
 //! | `quote`, `sanitize` | what may be sent (pure) |
 //! | `watch` | two listings of panes -> what happened in between (pure) |
 //! | `config`, `connect` | the program, its version, starting and joining the server |
+//! | `server` | whether a server is there, and who else talks to it |
 //! | `client` | the actor that owns the connection; answers in order |
 //! | `handle` | [`Tmux`]: the connection and the server as a whole |
 //! | `pane`, `typing`, `screen` | operations on a pane: life, keys and pastes, looking |
@@ -24,6 +25,7 @@ pub mod protocol;
 pub mod quote;
 mod sanitize;
 mod screen;
+mod server;
 mod typing;
 mod watch;
 

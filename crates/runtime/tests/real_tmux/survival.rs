@@ -148,6 +148,30 @@ async fn a_daemon_that_comes_while_the_client_of_the_last_one_leaves_does_not_me
 }
 
 #[tokio::test]
+async fn a_client_that_a_killed_daemon_left_behind_is_ended() {
+    let mut f = Fixture::new();
+    f.tmux.create(f.pane("a", "exec cat")).await.unwrap();
+    let server_pid = server(&f);
+    f.tmux.close().await;
+    // What is told to nobody keeps a client whose output nobody reads: it never leaves by itself.
+    let mut left = predecessor(&f);
+    let mut stdin = left.stdin.take().unwrap();
+    let many = "list-panes -a\n".repeat(100);
+    std::io::Write::write_all(&mut stdin, many.as_bytes()).unwrap();
+    drop(stdin);
+    // The process that it was of is gone.
+    let mut nobody = std::process::Command::new("true").spawn().unwrap();
+    nobody.wait().unwrap();
+    f.cli(&["set-option", "-s", "@sm_owner", &nobody.id().to_string()]);
+    let (tmux, events) = Tmux::new(f.tmux.config().clone());
+    (f.tmux, f.events) = (tmux, events);
+    assert_eq!(f.tmux.list().await.map(|panes| panes.len()), Ok(1));
+    assert_eq!(clients(&f).len(), 1, "it is still there");
+    left.wait().unwrap();
+    assert_eq!(server(&f), server_pid, "the server died");
+}
+
+#[tokio::test]
 async fn a_size_option_that_a_server_cannot_bear_does_no_harm() {
     let f = Fixture::with(|config| {
         let sm_runtime::Socket::Path(socket) = &config.socket else {
@@ -185,7 +209,15 @@ async fn a_server_that_cannot_be_reached_is_not_called_gone() {
     while f.events.try_recv().is_ok() {}
     std::fs::write(&broken, "").unwrap();
     signal_clients(&f, Signal::KILL);
-    assert_eq!(f.tmux.list().await, Err(Error::ConnectionLost));
+    // The server may have read a question before it noticed.
+    let deadline = Instant::now() + PATIENCE;
+    let said = loop {
+        match f.tmux.list().await {
+            Ok(_) if Instant::now() < deadline => {}
+            other => break other,
+        }
+    };
+    assert_eq!(said, Err(Error::ConnectionLost));
     assert_eq!(f.tmux.server_alive().await, Err(Error::ConnectionLost));
     // A new daemon knows no more than that either.
     let (fresh, _events) = Tmux::new(f.tmux.config().clone());
