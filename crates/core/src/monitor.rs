@@ -221,8 +221,6 @@ pub enum Taken {
 
 /// Sources further apart than this are shown to disagree, percentage points.
 const DISAGREE: f64 = 5.0;
-/// A clock of another program may be this far behind ours.
-const SKEW: i64 = 50;
 /// The trend is that of the last hour, by marks that are so far apart …
 const MARKS_APART: i64 = 5 * 60_000;
 const TREND_OVER: i64 = 3_600_000;
@@ -234,7 +232,7 @@ impl Gauge {
         if let Some(window) = sample.window.filter(|w| *w > 0) {
             self.window = Some(window);
         }
-        if sample.at.plus(SKEW) < self.since {
+        if sample.at < self.since {
             return Taken::Stale;
         }
         if sample.tokens.is_none_or(|n| n == 0) && sample.used_percentage.is_none_or(|p| p <= 0.0) {
@@ -335,6 +333,14 @@ impl Gauge {
         self.samples.clear();
         self.trail.clear();
         self.since = now;
+    }
+
+    /// Where the record has the compaction that was noticed a moment ago: what was made after it is of
+    /// the present stretch, even if it is older than the notice.
+    pub fn begins_at(&mut self, boundary: Timestamp) {
+        if boundary < self.since {
+            self.since = boundary;
+        }
     }
 
     /// Which threshold is to be said now. All that are reached count as said.

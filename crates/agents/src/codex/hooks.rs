@@ -123,10 +123,6 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
         ("Stop", Answer::Continue { text }) => json!({"decision": "block", "reason": text}),
-        // The other agents' `decision` counts as a failure of the hook here.
-        ("PreCompact", Answer::Block { reason }) => {
-            json!({"continue": false, "stopReason": reason})
-        }
         (
             _,
             Answer::Context { .. }

@@ -34,8 +34,9 @@ pub const PROFILE: Profile = Profile {
     // A slash survives if pasted as `paste::fit` says.
     paste_fit: paste::fit,
     escape_interrupts: true,
-    // A compaction that is held up ends the turn: once is enough.
-    compaction_holds: 1,
+    // One that is held up ends the turn, and comes again before the next prompt reaches the model:
+    // nobody could be told to hand off.
+    compaction_holds: 0,
     // It reports 95 % of the window and compacts at 90 %.
     usable: |window| window / 95 * 90,
     clear: Some(Clear {

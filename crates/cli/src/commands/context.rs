@@ -177,9 +177,13 @@ fn render(look: &Look, report: &ContextReport) -> String {
     );
     row(
         "compaction",
-        match report.on_compaction.as_str() {
-            "handoff" => "held up for a handoff, where the agent allows that",
-            _ => "let happen; the agent is given back its last handoff document",
+        &match (report.on_compaction.as_str(), report.can_hold_up) {
+            ("handoff", true) => "held up for a handoff a few times, then let happen".to_owned(),
+            ("handoff", false) => format!(
+                "let happen: on_compaction = \"handoff\" is not possible for {}, whose compactions cannot wait",
+                one_line(&report.agent)
+            ),
+            _ => "let happen; the agent is given back its last handoff document".to_owned(),
         },
     );
     let chart = chart(look, &report.history);
@@ -286,6 +290,7 @@ mod tests {
             disagreement: Some([45.0, 52.0]),
             watched: true,
             on_compaction: "allow".into(),
+            can_hold_up: true,
             thresholds: vec![
                 threshold(50, "warning", true),
                 threshold(65, "critical", false),
@@ -326,6 +331,7 @@ mod tests {
             agent: agent.into(),
             generation: 1,
             on_compaction: "handoff".into(),
+            can_hold_up: agent == "claude",
             ..ContextReport::default()
         };
         insta::assert_snapshot!(render(&look(), &unknown("claude")), @r"
@@ -333,8 +339,10 @@ mod tests {
         context       not known yet: nothing was told since this context began
         thresholds    none
         alerts        off (on: sm context api --watch on)
-        compaction    held up for a handoff, where the agent allows that
+        compaction    held up for a handoff a few times, then let happen
         ");
+        let codex = render(&look(), &unknown("codex"));
+        assert!(codex.contains("compaction    let happen: on_compaction = \"handoff\" is not possible for codex, whose compactions cannot wait"), "{codex}");
         insta::assert_snapshot!(now(&look(), &unknown("generic")), @"none: a program that sm does not know tells nothing of its context");
     }
 

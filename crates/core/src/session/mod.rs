@@ -184,6 +184,7 @@ impl Session {
             held_up: ((Generation::FIRST, 0), 0),
             reported: false,
             compacted_at: Timestamp(0),
+            boundary: None,
             compaction_told: None,
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())

@@ -116,6 +116,9 @@ pub struct Record {
     /// When the last compaction was counted.
     #[serde(default)]
     pub compacted_at: Timestamp,
+    /// The last compaction that was read in the record: what is not newer was read before.
+    #[serde(default)]
+    pub boundary: Option<Timestamp>,
     /// Tokens before and after a compaction that people are still to be told of.
     #[serde(default)]
     pub compaction_told: Option<(Option<u64>, Option<u64>)>,

@@ -47,10 +47,14 @@ impl Session {
     // ── samples
 
     pub(super) fn sampled(&mut self, sample: UsageSample, now: Timestamp) {
-        let tokens = sample.tokens;
+        let (tokens, source) = (sample.tokens, sample.source);
         match self.rec.gauge.take(sample) {
             Taken::Newest | Taken::Beside => {}
             Taken::Stale | Taken::Empty => return,
+        }
+        if let (UsageSource::Transcript, Some(told)) = (source, &mut self.rec.compaction_told) {
+            told.1 = tokens; // a record whose boundary has no numbers tells them next
+            self.tell_compaction();
         }
         self.rec.usage = self.rec.gauge.newest().cloned();
         self.rec.last_sample = Some(now);
@@ -267,12 +271,23 @@ impl Session {
         at: Option<Timestamp>,
         now: Timestamp,
     ) {
+        if at.is_some() && at <= self.rec.boundary {
+            return; // a record is read again from its beginning when the daemon starts
+        }
+        self.rec.boundary = at.or(self.rec.boundary);
+        self.journal();
         let same = at.is_none_or(|at| at.since(self.rec.compacted_at) < SAME_COMPACTION);
         let seen_before = at.is_some_and(|at| at < self.rec.context_since);
         if self.rec.state == State::Compacting {
             self.compacted(now);
         } else if !same && !seen_before {
             self.count_compaction(now);
+        }
+        if let Some(at) = at.filter(|at| self.rec.compacted_at.since(*at) < SAME_COMPACTION) {
+            self.rec.gauge.begins_at(at);
+        }
+        if let (Some(told), Some(before)) = (&mut self.rec.compaction_told, tokens.0) {
+            told.0 = Some(before);
         }
         if let Some(after) = tokens.1 {
             let sample = UsageSample {
@@ -283,13 +298,6 @@ impl Session {
                 at: now,
             };
             self.sampled(sample, now);
-        }
-        if let Some(told) = self.rec.compaction_told.as_mut() {
-            told.0 = tokens.0.or(told.0);
-            told.1 = tokens.1.or(told.1);
-            if told.1.is_some() {
-                self.tell_compaction();
-            }
         }
     }
 

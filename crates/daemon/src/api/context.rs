@@ -73,6 +73,7 @@ fn report(published: &Published, monitor: &Monitor, rows: &[EventRow]) -> Contex
         disagreement: gauge.disagreement().map(|(low, high)| [low, high]),
         watched: monitor.enabled && !record.unwatched,
         on_compaction: monitor.on_compaction.as_str().to_string(),
+        can_hold_up: kind::profile(record.agent).compaction_holds > 0,
         thresholds: thresholds.collect(),
         history: history(rows),
     }

@@ -173,7 +173,7 @@ fn schemas() -> Value {
             "used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "usable": maybe_number(), "usable_percentage": {"type": ["number", "null"]},
             "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "trend": {"type": ["number", "null"]},
             "samples": {"type": "array", "items": object(json!({"source": text(), "used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "at": text()}))},
-            "disagreement": {"type": ["array", "null"], "items": {"type": "number"}}, "watched": {"type": "boolean"}, "on_compaction": {"type": "string", "enum": ["allow", "handoff"]},
+            "disagreement": {"type": ["array", "null"], "items": {"type": "number"}}, "watched": {"type": "boolean"}, "on_compaction": {"type": "string", "enum": ["allow", "handoff"]}, "can_hold_up": {"type": "boolean"},
             "thresholds": {"type": "array", "items": object(json!({"percent": number(), "level": {"type": "string", "enum": ["warning", "critical"]}, "said": {"type": "boolean"}}))},
             "history": {"type": "array", "items": object(json!({"at": text(), "generation": number(), "used_percentage": {"type": "number"}, "tokens": maybe_number()}))},
         })),

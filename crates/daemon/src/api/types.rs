@@ -208,6 +208,8 @@ pub struct ContextReport {
     pub disagreement: Option<[f64; 2]>,
     pub watched: bool,
     pub on_compaction: String,
+    /// Whether the agent lets a compaction be held up, if that is what is wanted.
+    pub can_hold_up: bool,
     pub thresholds: Vec<ThresholdView>,
     pub history: Vec<PointView>,
 }

@@ -250,7 +250,7 @@ pub const KEYS: &[Key] = &[
     Key {
         path: "context.on_compaction",
         default: "\"allow\"",
-        doc: "When an agent is about to compact its context by itself: \"allow\": it does; \"handoff\": it is held up for a few requests where the agent allows that, and told to hand off; then it is let through.",
+        doc: "When an agent is about to compact its context by itself: \"allow\": it does; \"handoff\": it is held up for a few requests and told to hand off; then it is let through. Claude Code only: the compactions of Codex cannot wait (`sm context` says so).",
         takes: Takes::Choice {
             of: &OnCompaction::NAMES,
             set: |c, n| {

@@ -19,6 +19,8 @@ pub struct Control {
     pub delay: f64,
     /// Seconds the answer to a compaction request stalls.
     pub compact_sleep: f64,
+    /// The answer to a compaction request waits until the test releases this name.
+    pub compact_hold: Option<String>,
     /// The answer when no directive says otherwise.
     pub reply: Option<String>,
     /// What to do at prompts that hold a text.
@@ -61,6 +63,7 @@ impl Default for Control {
             output_tokens: 25,
             delay: 0.0,
             compact_sleep: 0.0,
+            compact_hold: None,
             reply: None,
             when: Vec::new(),
             fail_next: None,

@@ -183,7 +183,10 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         let summary =
             "<analysis>fake analysis</analysis>\n<summary>\nFAKE COMPACT SUMMARY\n</summary>";
         return Act {
-            stall: Stall { sleep, hold: None },
+            stall: Stall {
+                sleep,
+                hold: control.compact_hold.clone(),
+            },
             outcome: text(summary),
         };
     }

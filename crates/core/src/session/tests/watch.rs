@@ -190,6 +190,17 @@ fn a_compaction_is_held_up_for_a_handoff_a_few_times_and_no_more() {
 }
 
 #[test]
+fn a_compaction_that_cannot_wait_is_let_through() {
+    let mut bench = Bench::working();
+    bench.session.profile.compaction_holds = 0;
+    bench.monitor(|monitor| monitor.on_compaction = OnCompaction::Handoff);
+    let outcome = bench.hook(Signal::CompactionStarting { automatic: true });
+    assert_eq!(answers(&outcome), [Answer::Nothing]);
+    assert_eq!(bench.state(), "compacting");
+    assert!(bench.alerts().is_empty());
+}
+
+#[test]
 fn nothing_is_said_where_it_is_switched_off_or_a_handoff_is_under_way() {
     let mut bench = Bench::working();
     bench.on(Event::Watch { on: false });
@@ -250,4 +261,108 @@ fn a_warning_wakes_no_idle_agent_but_joins_its_next_turn() {
     bench.prompt_accepted("c1", "go on");
     let outcome = bench.hook(Signal::ToolsFinished);
     assert!(matches!(&answers(&outcome)[..], [Answer::Context { .. }]));
+}
+
+/// What stands in a record of Codex: the usage of the request that compacts, the boundary, and what
+/// is left.
+fn codex_record(at: Timestamp) -> Vec<Fact> {
+    let usage = |tokens, at| {
+        Fact::Usage(UsageSample {
+            source: UsageSource::Transcript,
+            used_percentage: Some(tokens as f64 / 2_000.0),
+            tokens: Some(tokens),
+            window: Some(200_000),
+            at,
+        })
+    };
+    vec![
+        usage(180_000, at.plus(-5)),
+        Fact::CompactBoundary {
+            before: None,
+            after: None,
+            at: Some(at.plus(-3)),
+        },
+        usage(7_000, at.plus(-1)),
+    ]
+}
+
+/// The record is read when it is: before the hook, after it, or in parts around it.
+#[test]
+fn the_record_of_a_compaction_counts_once_however_it_is_read_and_has_the_numbers() {
+    for hook_after in 0..=3 {
+        let mut bench = Bench::working();
+        bench.session.rec.parent = Some(SessionId::new("p1").unwrap());
+        bench.wait(60_000);
+        bench.sample(90.0);
+        bench.hook(Signal::CompactionStarting { automatic: true });
+        let mut told = Vec::new();
+        let mut hear = |outcome: Outcome| {
+            told.extend(outcome.effects.into_iter().filter_map(|e| match e {
+                Effect::Tell { message, .. } => Some(message.text),
+                _ => None,
+            }));
+        };
+        let mut read = codex_record(bench.now);
+        let rest = read.split_off(hook_after);
+        hear(bench.on(Event::Facts(read)));
+        hear(bench.hook(Signal::CompactionDone));
+        hear(bench.on(Event::Facts(rest)));
+        assert_eq!(bench.session.record().compactions, 1, "{hook_after}");
+        assert_eq!(
+            bench.session.record().usage.as_ref().and_then(|u| u.tokens),
+            Some(7_000),
+            "{hook_after}"
+        );
+        assert_eq!(bench.alerts(), ["s1-g1c0-alert65"], "{hook_after}");
+        assert_eq!(
+            told,
+            ["[sm context] Compaction fired for api. Context was lost (180,000 → 7,000 tokens)."],
+            "{hook_after}"
+        );
+    }
+}
+
+#[test]
+fn what_a_record_tells_of_before_a_compaction_is_over_when_it_is_read_late() {
+    let mut bench = Bench::working();
+    bench.wait(60_000);
+    let facts = codex_record(bench.now);
+    bench.wait(2_000);
+    bench.on(Event::Facts(facts));
+    let record = bench.session.record();
+    assert_eq!(record.compactions, 1);
+    assert_eq!(record.usage.as_ref().and_then(|u| u.tokens), Some(7_000));
+}
+
+/// A daemon that starts reads the record from its beginning, two compactions close to each other.
+#[test]
+fn a_record_that_is_read_again_tells_nothing_new() {
+    let mut bench = Bench::working();
+    bench.wait(60_000);
+    let mut record = Vec::new();
+    for read in [true, false] {
+        bench.wait(1_000);
+        bench.sample(90.0);
+        bench.hook(Signal::CompactionStarting { automatic: true });
+        bench.hook(Signal::CompactionDone);
+        let facts = codex_record(bench.now);
+        record.extend(facts.clone());
+        if read {
+            bench.on(Event::Facts(facts));
+        }
+    }
+    let before = bench.session.record().clone();
+    assert_eq!(before.compactions, 2);
+    let alerts = bench.alerts();
+    let queue = bench.session.queue().to_vec();
+    let finals = bench.session.finals.clone();
+    bench.session = Session::restore(before.clone(), CLAUDE, "/data/s1".into(), queue, finals);
+    for read_again in 0..2 {
+        bench.on(Event::Facts(record.clone()));
+        let after = bench.session.record();
+        assert_eq!(after.compactions, 2, "{read_again}");
+        let tokens = after.usage.as_ref().and_then(|u| u.tokens);
+        assert_eq!(tokens, Some(7_000), "{read_again}");
+        assert_eq!(bench.alerts(), alerts, "{read_again}");
+    }
 }
