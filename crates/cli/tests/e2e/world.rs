@@ -323,6 +323,9 @@ impl World {
                 let id = text(&session["id"]);
                 out += &self.sm(&["events", &id, "-n", "60"]).out;
                 out += &self.sm(&["queue", "ls", &id, "--all"]).out;
+                let raw = self.log_of(session);
+                let end = &raw[raw.len().saturating_sub(800)..];
+                out += &format!("── its terminal wrote: {}\n", end.escape_ascii());
             }
         }
         let log = std::fs::read_to_string(self.paths().daemon_log()).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! A phase is journaled before its effect. After a crash the evidence decides how to go on: text in
 //! the conversation is proof, text in the composer gets its Enter, text in neither was never given.
 
-use super::{Flight, Phase, Session};
+use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
@@ -261,8 +261,13 @@ impl Session {
         };
         match (flight.phase, outcome) {
             (Phase::Entering, KeyOutcome::Pressed) => {
+                self.pressed = Some(no);
                 let patience = self.clear_patience().unwrap_or(PROOF_PATIENCE);
                 self.flight_at = Some(now.plus(patience));
+                if !self.profile.has_transcript && self.rec.state == State::Working {
+                    // it has written since the paste, so no later output will be told apart
+                    self.unseen_done(Proof::None, now);
+                }
             }
             (Phase::Entering, KeyOutcome::ScreenMoved | KeyOutcome::Failed) => {
                 self.enter_refused(now);
@@ -369,12 +374,14 @@ impl Session {
         }
     }
 
-    /// All the proof a program without hooks can give.
+    /// All the proof a program without hooks can give. What it wrote before Enter was pressed is the
+    /// echo of the paste.
     pub(super) fn output_proves(&mut self, now: Timestamp) {
         let Some(flight) = &self.rec.flight else {
             return;
         };
-        if flight.phase == Phase::Entering && !self.profile.has_transcript {
+        let pressed = self.pressed == Some(flight.no);
+        if flight.phase == Phase::Entering && pressed && !self.profile.has_transcript {
             self.unseen_done(Proof::OutputFollowed, now);
         }
     }

@@ -73,6 +73,9 @@ pub struct Session {
     pub(crate) told_hold: bool,
     /// The delivery whose text was found nowhere at the last look.
     pub(crate) missing: Option<u64>,
+    /// The flight whose Enter is known to have been pressed. Not kept over a restart: there it is
+    /// pressed again where nobody can see what it did.
+    pub(crate) pressed: Option<u64>,
     /// Since when the agent's process is gone without anybody having reported its end.
     pub(crate) gone_since: Option<Timestamp>,
     /// Since when a starting agent shows its prompt.
@@ -227,6 +230,7 @@ impl Session {
             flight_at: None,
             told_hold: false,
             missing: None,
+            pressed: None,
             gone_since: None,
             ready_since: None,
             preparing: None,

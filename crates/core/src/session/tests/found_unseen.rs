@@ -155,3 +155,49 @@ fn a_paste_whose_result_never_comes_gets_its_enter_in_the_end() {
     }
     assert_eq!((enters, b.receipt("m1").word()), (1, "consumed"));
 }
+
+#[test]
+fn the_echo_of_a_paste_does_not_prove_its_enter() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see());
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    }); // Enter is ordered, and may never be pressed: the daemon can die here
+    b.on(Event::Output { active: true });
+    assert_eq!(b.receipt("m1").word(), "written");
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    let submitted = b.receipt("m1");
+    assert!(
+        matches!(
+            submitted,
+            MessageState::Submitted {
+                proof: Proof::None,
+                ..
+            }
+        ),
+        "{submitted:?}"
+    );
+}
+
+#[test]
+fn what_a_program_writes_after_its_enter_is_proof_enough() {
+    let mut b = generic_idle();
+    b.send("m1", "hello");
+    b.evidence(nothing_to_see());
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    assert_eq!(b.receipt("m1").word(), "written");
+    b.on(Event::Output { active: true });
+    assert_eq!(b.receipt("m1").word(), "submitted");
+}
