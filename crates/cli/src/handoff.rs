@@ -32,7 +32,6 @@ impl Told for HandoffView {
             "scheduled" | "prepared" | "cleared" | "prompted" => Tone::Busy,
             "done" => Tone::Good,
             "rolled_back" | "abandoned" => Tone::Bad,
-            "refused" => Tone::Warn,
             "replaced" | "cancelled" => Tone::Dim,
             _ => Tone::Plain,
         }

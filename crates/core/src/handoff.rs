@@ -21,7 +21,6 @@ pub enum HandoffState {
     Prompted,
     /// The successor's first turn is over, or goes on by itself.
     Done,
-    Refused,
     /// Another one was scheduled in its place.
     Replaced,
     Cancelled,
@@ -39,7 +38,6 @@ impl HandoffState {
             Self::Cleared => "cleared",
             Self::Prompted => "prompted",
             Self::Done => "done",
-            Self::Refused => "refused",
             Self::Replaced => "replaced",
             Self::Cancelled => "cancelled",
             Self::Abandoned => "abandoned",
@@ -50,12 +48,9 @@ impl HandoffState {
     pub fn is_open(self) -> bool {
         match self {
             Self::Scheduled | Self::Prepared | Self::Cleared | Self::Prompted => true,
-            Self::Done
-            | Self::Refused
-            | Self::Replaced
-            | Self::Cancelled
-            | Self::Abandoned
-            | Self::RolledBack => false,
+            Self::Done | Self::Replaced | Self::Cancelled | Self::Abandoned | Self::RolledBack => {
+                false
+            }
         }
     }
 }
@@ -236,7 +231,10 @@ pub struct Handoff {
     pub wake_text: String,
     #[serde(default)]
     pub wakes: u32,
-    /// When the successor was proven to have it.
+    /// When the turn it waited for was over.
+    #[serde(default)]
+    pub began_at: Option<Timestamp>,
+    /// When the successor was proven to have its prompt.
     #[serde(default)]
     pub prompted_at: Option<Timestamp>,
     /// Clears that were ordered, and times the agent was started again.

@@ -233,6 +233,21 @@ pub struct NewMessage {
     pub expires_at: Option<Timestamp>,
 }
 
+impl NewMessage {
+    /// One that `sm` itself says.
+    pub(crate) fn of_sm(id: MessageId, text: String, mode: Mode) -> Self {
+        Self {
+            id,
+            from: Sender::Sm,
+            text,
+            mode,
+            raw: false,
+            notify: false,
+            expires_at: None,
+        }
+    }
+}
+
 /// A message in a session's queue. The text is written once to the store and never again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Message {
@@ -240,6 +255,30 @@ pub struct Message {
     pub meta: MessageMeta,
     #[serde(skip)]
     pub text: String,
+}
+
+impl Message {
+    /// A message as it comes into a queue.
+    pub(crate) fn accepted(new: NewMessage, purpose: Purpose, now: Timestamp) -> Self {
+        Self {
+            meta: MessageMeta {
+                id: new.id,
+                from: new.from,
+                mode: new.mode,
+                raw: new.raw,
+                notify: new.notify,
+                expires_at: new.expires_at,
+                created_at: now,
+                changed_at: now,
+                attempts: 0,
+                interrupted: false,
+                purpose,
+                about: None,
+                state: MessageState::Queued,
+            },
+            text: new.text,
+        }
+    }
 }
 
 /// Everything about a message but its text.

@@ -128,6 +128,7 @@ mod tests {
             wake: None,
             wake_text: String::new(),
             wakes: 0,
+            began_at: Some(Timestamp(0)),
             prompted_at: Some(Timestamp(0)),
             clears: 0,
             relaunches: 0,

@@ -116,7 +116,7 @@ pub fn source(source: UsageSource) -> &'static str {
 /// The path its author gave while it can be found there, else our copy.
 fn handoff_path(handoff: &Handoff) -> Option<String> {
     match handoff.state {
-        HandoffState::Refused | HandoffState::Replaced | HandoffState::Cancelled => None,
+        HandoffState::Replaced | HandoffState::Cancelled => None,
         HandoffState::Scheduled
         | HandoffState::Prepared
         | HandoffState::Cleared

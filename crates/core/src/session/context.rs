@@ -204,11 +204,6 @@ impl Session {
         self.ask(now);
     }
 
-    /// A clear was typed, and its proof is still to come.
-    pub(super) fn awaits_context(&self) -> bool {
-        self.rec.awaits_context()
-    }
-
     pub(super) fn dismiss_waiters(&mut self) {
         for waiter in std::mem::take(&mut self.waiters) {
             self.effect(crate::Effect::Dismiss { waiter: waiter.id });

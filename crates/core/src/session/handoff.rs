@@ -10,7 +10,7 @@ use crate::handoff::{
     Carrier, Course, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal, Step, Trigger,
 };
 use crate::ids::{HandoffId, MessageId, Timestamp};
-use crate::message::{Message, MessageMeta, MessageState, Mode, Purpose, Sender};
+use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
 use crate::profile::Profile;
 use crate::session::Record;
 use crate::words;
@@ -127,6 +127,7 @@ impl Session {
             wake: None,
             wake_text: String::new(),
             wakes: 0,
+            began_at: None,
             prompted_at: None,
             clears: 0,
             relaunches: 0,
@@ -158,7 +159,7 @@ impl Session {
             .map(|open| (open.state, open.course))
         {
             Some((HandoffState::Scheduled | HandoffState::Prepared, Course::Forward))
-                if !touched && !self.awaits_context() =>
+                if !touched && !self.rec.awaits_context() =>
             {
                 self.close_handoff(HandoffState::Cancelled, "cancelled before it ran", now);
             }
@@ -190,7 +191,6 @@ impl Session {
             HandoffState::Prepared | HandoffState::Cleared => {}
             HandoffState::Prompted => self.advance_prompted(now),
             HandoffState::Done
-            | HandoffState::Refused
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
@@ -220,6 +220,7 @@ impl Session {
             return;
         };
         handoff.tokens_before = tokens;
+        handoff.began_at.get_or_insert(now);
         let id = handoff.id.clone();
         self.preparing = Some(now);
         self.handoff_at = Some(now.plus(PREPARE_PATIENCE));
@@ -384,7 +385,6 @@ impl Session {
             | HandoffState::Prepared
             | HandoffState::Cleared
             | HandoffState::Prompted
-            | HandoffState::Refused
             | HandoffState::Replaced
             | HandoffState::Cancelled => {}
         }
@@ -494,24 +494,9 @@ impl Session {
         if self.message(&id).is_some() {
             return;
         }
-        let meta = MessageMeta {
-            id,
-            from: Sender::Sm,
-            mode: Mode::Sequential,
-            raw: matches!(purpose, Purpose::Clear | Purpose::Back),
-            notify: false,
-            expires_at: None,
-            created_at: now,
-            changed_at: now,
-            attempts: 0,
-            interrupted: false,
-            purpose,
-            about: None,
-            state: MessageState::Queued,
-        };
-        let message = Message { meta, text };
-        self.queue.push(message.clone());
-        self.message_added(message);
+        let mut new = NewMessage::of_sm(id, text, Mode::Sequential);
+        new.raw = matches!(purpose, Purpose::Clear | Purpose::Back);
+        self.add(Message::accepted(new, purpose, now));
         self.recheck_at = now;
     }
 

@@ -11,11 +11,11 @@ use crate::signal::{Activity, Composer, Evidence};
 use crate::words;
 
 /// An agent may take this long to show a paste.
-const PASTE_PATIENCE: i64 = 8_000;
+pub(super) const PASTE_PATIENCE: i64 = 8_000;
 /// The longest time between two looks at a text that waits for somebody else.
 const LOOK_LONGEST: i64 = 5_000;
-/// A look at the composer that took longer than this is too old for Enter.
-const ENTER_FRESH: i64 = 500;
+/// A look at the composer that took longer than this is too old for a key.
+pub(super) const FRESH: i64 = 500;
 /// Where the agent's record cannot be read, a proof by hook is waited for this long.
 const UNREAD_PATIENCE: i64 = 30_000;
 /// An interrupted agent may take this long to become idle.
@@ -178,7 +178,7 @@ impl Session {
                 self.flight_at = Some(now.plus(200));
             }
             // the guard tells cursors and titles, not texts: it has to be of just now
-            Composer::Ours if now.since(asked_at) > ENTER_FRESH => self.look_at_flight(now),
+            Composer::Ours if now.since(asked_at) > FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
                 self.look_later(waited, 200, now); // the proof is on its way, or the turn's end is

@@ -29,7 +29,7 @@ use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
 use crate::event::Event;
 use crate::handoff::Handoff;
 use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
-use crate::message::{Message, MessageState};
+use crate::message::{Message, MessageMeta, MessageState};
 use crate::monitor::{Gauge, Monitor};
 use crate::profile::Profile;
 use crate::{ConversationId, WaiterId};
@@ -399,28 +399,24 @@ impl Session {
             text: text.into(),
         }));
     }
-    pub(crate) fn message_added(&mut self, message: Message) {
+    /// A message comes into the queue.
+    pub(crate) fn add(&mut self, message: Message) {
+        self.queue.push(message.clone());
         self.journal();
         self.changes.messages.push(MessageChange::New(message));
     }
     pub(crate) fn mark_interrupted(&mut self, id: &MessageId) {
-        self.set_interrupted(id, true);
+        self.change_message(id, |meta| meta.interrupted = true);
     }
     pub(crate) fn unmark_interrupted(&mut self, id: &MessageId) {
-        self.set_interrupted(id, false);
+        self.change_message(id, |meta| meta.interrupted = false);
     }
     pub(crate) fn set_mode(&mut self, id: &MessageId, mode: crate::message::Mode) {
-        if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {
-            message.meta.mode = mode;
-            self.journal();
-            self.changes
-                .messages
-                .push(MessageChange::Changed(id.clone()));
-        }
+        self.change_message(id, |meta| meta.mode = mode);
     }
-    fn set_interrupted(&mut self, id: &MessageId, interrupted: bool) {
+    fn change_message(&mut self, id: &MessageId, change: impl FnOnce(&mut MessageMeta)) {
         if let Some(message) = self.queue.iter_mut().find(|m| &m.meta.id == id) {
-            message.meta.interrupted = interrupted;
+            change(&mut message.meta);
             self.journal();
             self.changes
                 .messages

@@ -4,7 +4,7 @@ use super::{Session, State};
 use crate::effect::NoticeKind;
 use crate::handoff::HandoffState;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Purpose, Sender};
+use crate::message::{Hold, Message, MessageState, Mode, NewMessage, Purpose, Sender};
 use crate::{Effect, words};
 
 impl Session {
@@ -13,28 +13,8 @@ impl Session {
         if self.message(&new.id).is_some() {
             return;
         }
-        let meta = MessageMeta {
-            id: new.id,
-            from: new.from,
-            mode: new.mode,
-            raw: new.raw,
-            notify: new.notify,
-            expires_at: new.expires_at,
-            created_at: now,
-            changed_at: now,
-            attempts: 0,
-            interrupted: false,
-            purpose: Purpose::Said,
-            about: None,
-            state: MessageState::Queued,
-        };
-        let message = Message {
-            meta,
-            text: new.text,
-        };
-        let id = message.meta.id.clone();
-        self.queue.push(message.clone());
-        self.message_added(message);
+        let id = new.id.clone();
+        self.add(Message::accepted(new, Purpose::Said, now));
         if self.rec.state == State::Exited {
             self.fail(&id, self.exited_reason(), now);
             return;
@@ -216,15 +196,8 @@ impl Session {
     pub(super) fn own_message(&self, about: String, text: String) -> Option<NewMessage> {
         let mut id = format!("{}-{about}", self.rec.id);
         id.truncate(64);
-        Some(NewMessage {
-            id: MessageId::new(id).ok()?,
-            from: Sender::Sm,
-            text,
-            mode: Mode::Sequential,
-            raw: false,
-            notify: false,
-            expires_at: None,
-        })
+        let id = MessageId::new(id).ok()?;
+        Some(NewMessage::of_sm(id, text, Mode::Sequential))
     }
 
     /// Tells everybody who asked that the turn has ended: once per turn and asker.

@@ -23,7 +23,6 @@ impl Session {
     // ── starting again
 
     pub(super) fn relaunch_for_handoff(&mut self, now: Timestamp) {
-        let launch = self.rec.launch;
         self.land_own_flight(now);
         self.clear_is_over(now);
         let Some(handoff) = self.rec.handoff.as_mut() else {
@@ -36,9 +35,23 @@ impl Session {
         self.handoff_at = Some(now.plus(EXIT_PATIENCE));
         if self.rec.process.is_none() {
             self.start_successor(now);
-        } else if self.may_stop(now) {
-            self.handoff_step("the agent is stopped, to be started with the prompt", now);
+        } else {
+            self.stop_agent("the agent is stopped, to be started with the prompt", now);
+        }
+    }
+
+    /// Unless a draft would go with it.
+    fn stop_agent(&mut self, why: &str, now: Timestamp) {
+        if self.may_stop(now) {
+            self.handoff_step(why, now);
+            let launch = self.rec.launch;
             self.effect(Effect::StopAgent { launch });
+        }
+    }
+
+    fn set_course(&mut self, course: Course) {
+        if let Some(handoff) = self.rec.handoff.as_mut() {
+            handoff.course = course;
         }
     }
 
@@ -152,9 +165,7 @@ impl Session {
                 self.count_relaunch();
                 self.handoff_step("the agent crashed", now);
                 if state == HandoffState::Scheduled {
-                    if let Some(handoff) = self.rec.handoff.as_mut() {
-                        handoff.course = Course::Stopping;
-                    }
+                    self.set_course(Course::Stopping);
                     self.prepare(now); // then it is started
                 } else {
                     self.start_successor(now);
@@ -194,9 +205,7 @@ impl Session {
         let (state, left) = (open.state, self.rec.generation > open.from);
         if state == HandoffState::Scheduled {
             self.preparing = None;
-            if let Some(handoff) = self.rec.handoff.as_mut() {
-                handoff.course = Course::Starting; // the context ends with the process
-            }
+            self.set_course(Course::Starting); // the context ends with the process
             self.prepared_without(now);
         }
         match state {
@@ -206,9 +215,7 @@ impl Session {
             }
             // the successor's own conversation goes on, and is given its prompt if it lacks it
             HandoffState::Cleared if left && self.rec.conversation.is_some() => {
-                if let Some(handoff) = self.rec.handoff.as_mut() {
-                    handoff.course = Course::Forward;
-                }
+                self.set_course(Course::Forward);
                 if self.flight_purpose() != Purpose::Wake {
                     self.ensure_wake(now);
                 }
@@ -218,7 +225,6 @@ impl Session {
             | HandoffState::Prepared
             | HandoffState::Cleared
             | HandoffState::Done
-            | HandoffState::Refused
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
@@ -259,16 +265,12 @@ impl Session {
 
     fn stop_to_go_back(&mut self, now: Timestamp) {
         self.land_own_flight(now);
-        let launch = self.rec.launch;
-        if let Some(handoff) = self.rec.handoff.as_mut() {
-            handoff.course = Course::BackStopping;
-        }
+        self.set_course(Course::BackStopping);
         self.handoff_at = Some(now.plus(EXIT_PATIENCE));
         if self.rec.process.is_none() {
             self.start_back(now);
-        } else if self.may_stop(now) {
-            self.handoff_step("the agent is stopped, to go back", now);
-            self.effect(Effect::StopAgent { launch });
+        } else {
+            self.stop_agent("the agent is stopped, to go back", now);
         }
     }
 
@@ -284,9 +286,7 @@ impl Session {
             return false;
         };
         self.land_own_flight(now);
-        if let Some(handoff) = self.rec.handoff.as_mut() {
-            handoff.course = Course::BackStarting;
-        }
+        self.set_course(Course::BackStarting);
         self.handoff_at = Some(now.plus(START_PATIENCE));
         self.handoff_step("the agent is started in the old conversation", now);
         self.start(Some(old), now);

@@ -4,18 +4,15 @@
 //!
 //! Only a composer that holds exactly our text is erased, guarded like every key.
 
+use super::landing::{FRESH, PASTE_PATIENCE};
 use super::{Flight, Phase, Session};
 use crate::effect::{Effect, Key};
 use crate::ids::Timestamp;
 use crate::message::{MessageState, Proof, Purpose, Way};
 use crate::signal::{Activity, Composer, Evidence};
 
-/// A paste that is not shown by then does not come any more.
-const RENDERED: i64 = 8_000;
 /// Text that became part of what somebody else writes is theirs after this.
 const THEIRS: i64 = 20_000;
-/// A look at the composer that took longer than this is too old for a key.
-const FRESH: i64 = 500;
 
 impl Session {
     /// The delivery under way is no longer wanted.
@@ -101,7 +98,7 @@ impl Session {
             {
                 self.retracted(now);
             }
-            Composer::Empty | Composer::Stashed if flight.erased || waited >= RENDERED => {
+            Composer::Empty | Composer::Stashed if flight.erased || waited >= PASTE_PATIENCE => {
                 self.retracted(now);
             }
             Composer::Draft | Composer::DraftOverStash | Composer::Shell if waited >= THEIRS => {

@@ -104,7 +104,6 @@ impl Session {
             HandoffState::Scheduled // a person's own clear: it is prepared first
             | HandoffState::Prompted
             | HandoffState::Done
-            | HandoffState::Refused
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
@@ -145,7 +144,7 @@ impl Session {
     pub(super) fn may_have_cleared(&self) -> bool {
         let flight = self.rec.flight.as_ref();
         let entered = flight.is_some_and(Flight::may_be_entered);
-        self.awaits_context() || (entered && self.flight_purpose() == Purpose::Clear)
+        self.rec.awaits_context() || (entered && self.flight_purpose() == Purpose::Clear)
     }
 
     /// A person has gone back to the old conversation: it is theirs to say what comes next, and

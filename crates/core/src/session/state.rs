@@ -168,7 +168,6 @@ impl Record {
             HandoffState::Prepared | HandoffState::Cleared => true,
             HandoffState::Prompted
             | HandoffState::Done
-            | HandoffState::Refused
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned

@@ -5,7 +5,7 @@ use super::{Session, State};
 use crate::effect::{Answer, Effect, EntryKind, NoticeKind};
 use crate::handoff::HandoffState;
 use crate::ids::{MessageId, RequestId, Timestamp};
-use crate::message::{Message, MessageMeta, MessageState, Mode, Purpose, Sender};
+use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
 use crate::monitor::{Level, Monitor, OnCompaction, Taken, Threshold, Values};
 use crate::session::hooks::Answered;
 use crate::signal::{UsageSample, UsageSource};
@@ -150,24 +150,10 @@ impl Session {
         if self.message(&id).is_some() {
             return;
         }
-        let meta = MessageMeta {
-            id,
-            from: Sender::Sm,
-            mode: Mode::Important,
-            raw: false,
-            notify: false,
-            expires_at: None,
-            created_at: now,
-            changed_at: now,
-            attempts: 0,
-            interrupted: false,
-            purpose: Purpose::Alert,
-            about: Some((self.rec.generation, self.rec.compactions)),
-            state: MessageState::Queued,
-        };
-        let message = Message { meta, text };
-        self.queue.push(message.clone());
-        self.message_added(message);
+        let new = NewMessage::of_sm(id, text, Mode::Important);
+        let mut message = Message::accepted(new, Purpose::Alert, now);
+        message.meta.about = Some((self.rec.generation, self.rec.compactions));
+        self.add(message);
     }
 
     /// Alerts about a context that is no more are dropped; what touched the agent is let finish.

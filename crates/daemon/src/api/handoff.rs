@@ -451,13 +451,8 @@ fn view(row: &HandoffRow) -> Option<HandoffView> {
     let handoff = stored(row)?;
     let took = handoff
         .prompted_at
-        .zip(
-            handoff
-                .steps
-                .iter()
-                .find(|step| step.text.starts_with(TURN_OVER)),
-        )
-        .map(|(prompted, over)| prompted.since(over.at));
+        .zip(handoff.began_at)
+        .map(|(prompted, began)| prompted.since(began));
     Some(HandoffView {
         id: handoff.id.to_string(),
         session: row.session.clone(),
@@ -500,9 +495,6 @@ fn view(row: &HandoffRow) -> Option<HandoffView> {
         prompt: Some(handoff.wake_text.clone()).filter(|text| !text.is_empty()),
     })
 }
-
-/// How the core's step begins that ends the waiting for the turn.
-const TURN_OVER: &str = "the turn is over";
 
 fn kind_word(kind: ArtifactKind) -> &'static str {
     match kind {

@@ -195,7 +195,7 @@ fn schemas() -> Value {
         })),
         "HandoffRecord": object(json!({
             "id": text(), "session": text(),
-            "state": {"type": "string", "enum": ["scheduled", "prepared", "cleared", "prompted", "done", "refused", "replaced", "cancelled", "abandoned", "rolled_back"]},
+            "state": {"type": "string", "enum": ["scheduled", "prepared", "cleared", "prompted", "done", "replaced", "cancelled", "abandoned", "rolled_back"]},
             "trigger": {"type": "string", "enum": ["agent", "person", "threshold", "compaction_imminent", "compacted"]},
             "author": {"type": "string", "enum": ["agent", "person", "model", "ledger"]},
             "carrier": {"type": "string", "enum": ["clear", "relaunch"]},

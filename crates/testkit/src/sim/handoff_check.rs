@@ -52,7 +52,6 @@ fn rank(state: HandoffState) -> u32 {
         HandoffState::Cleared => 2,
         HandoffState::Prompted => 3,
         HandoffState::Done
-        | HandoffState::Refused
         | HandoffState::Replaced
         | HandoffState::Cancelled
         | HandoffState::Abandoned
@@ -107,7 +106,7 @@ impl World {
                 }
             }
             HandoffState::Done => self.stats.handed_off += 1,
-            HandoffState::Cancelled | HandoffState::Replaced | HandoffState::Refused if left => {
+            HandoffState::Cancelled | HandoffState::Replaced if left => {
                 self.fail(format!(
                     "handoff {} is {now:?}, but its context was left",
                     handoff.id
@@ -125,7 +124,6 @@ impl World {
             }
             HandoffState::Cancelled
             | HandoffState::Replaced
-            | HandoffState::Refused
             | HandoffState::Scheduled
             | HandoffState::Prepared
             | HandoffState::Cleared
@@ -377,7 +375,7 @@ impl World {
                 HandoffState::Scheduled | HandoffState::Prepared | HandoffState::Cleared => {
                     taken <= 1 && self.daemon.session.record().state == State::Exited
                 }
-                HandoffState::Cancelled | HandoffState::Replaced | HandoffState::Refused => {
+                HandoffState::Cancelled | HandoffState::Replaced => {
                     taken == 0 && row.left.is_empty()
                 }
                 HandoffState::Abandoned => taken == 0,
