@@ -337,7 +337,10 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
     });
     // the user's own line first, ours behind it
     world.pane("api").shows("43% ctx · 43% ctx");
+    // a sample may come after the turn: then it is said in the next one
     world.send_wait("api", "TOKENS: 110000\nSAY: much");
+    world.wait_for("api", "idle");
+    world.send_wait("api", "SAY: still much");
     world.given("[sm context] Context at 55%");
     world.wait_for("api", "idle");
     world.send_wait("api", "COMPACT:\nSAY: compacted");
@@ -346,6 +349,8 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
         world.show("api")["compactions"].as_u64() > Some(0)
     });
     world.send_wait("api", "TOKENS: 112000\nSAY: more");
+    world.wait_for("api", "idle");
+    world.send_wait("api", "SAY: still more");
     world.given("[sm context] Context at 56%");
     world.wait_for("api", "idle");
     assert_eq!(world.show("api")["compactions"], 1);
