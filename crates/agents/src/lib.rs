@@ -15,7 +15,6 @@ pub mod install;
 mod json;
 pub mod kind;
 pub mod launch;
-mod lines;
 pub mod parsed;
 pub mod paste;
 mod sgr;

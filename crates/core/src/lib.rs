@@ -7,6 +7,7 @@ pub mod effect;
 pub mod event;
 pub mod handoff;
 pub mod ids;
+pub mod lines;
 pub mod message;
 pub mod monitor;
 pub mod profile;

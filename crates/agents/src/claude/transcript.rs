@@ -6,10 +6,10 @@
 
 use super::settings::mailbox_text;
 use crate::json::{short, time};
-use crate::lines::{Lines, MAX_LINE};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::lines::{Lines, MAX_LINE};
 use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
 
 const STOP_FEEDBACK: &str = "Stop hook feedback:\n";

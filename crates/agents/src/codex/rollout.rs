@@ -1,10 +1,10 @@
 //! Codex's record of a conversation (its rollout file), read as it grows.
 
 use crate::json::{short, time};
-use crate::lines::{Lines, MAX_LINE};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::lines::{Lines, MAX_LINE};
 use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
 
 const HOOK_PROMPT: &str = "<hook_prompt ";

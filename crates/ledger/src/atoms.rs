@@ -1,0 +1,1 @@
+//! Paths, identifiers and hashes in a text: the words that an agent acts on.

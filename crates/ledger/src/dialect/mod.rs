@@ -1,0 +1,1 @@
+//! The transcripts of the agents, one file each.

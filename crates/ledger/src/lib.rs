@@ -1,0 +1,15 @@
+//! What a context holds, written down mechanically at every moment: transcripts in, a document out.
+//!
+//! Pure, and it must never lose what a person said, nor write down a secret.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `record` | what a transcript tells, in words that are the same for every agent |
+//! | `dialect` | the transcripts of each agent -> records; streaming |
+//! | `atoms` | paths, identifiers and hashes in a text: what an agent acts on |
+
+pub mod atoms;
+pub mod dialect;
+pub mod record;
+
+pub use record::{Outcome, Record, Speaker};
