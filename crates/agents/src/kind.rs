@@ -49,6 +49,14 @@ pub fn parse_hook(kind: AgentKind, event: &str, body: &[u8], at: Timestamp) -> P
     }
 }
 
+/// What a tool printed, if this event tells it.
+pub fn tool_output(kind: AgentKind, event: &str, body: &[u8]) -> Option<String> {
+    match kind {
+        AgentKind::Codex => codex::hooks::tool_output(event, body),
+        AgentKind::Claude | AgentKind::Generic => None,
+    }
+}
+
 /// What the hook prints. `shown`: a line for the person at the screen.
 pub fn answer(kind: AgentKind, event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
     match kind {

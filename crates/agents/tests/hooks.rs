@@ -437,3 +437,22 @@ fn answers() {
         assert_eq!(printed, expected, "{kind:?} {event}");
     }
 }
+
+#[test]
+fn what_a_tool_of_codex_printed() {
+    let printed =
+        |kind, event, body: &str| sm_agents::kind::tool_output(kind, event, body.as_bytes());
+    let body = r#"{"tool_response":"a\nb","tool_name":"Bash"}"#;
+    let all = Some("a\nb".to_owned());
+    assert_eq!(printed(AgentKind::Codex, "PostToolUse", body), all);
+    assert_eq!(printed(AgentKind::Codex, "PreToolUse", body), None);
+    assert_eq!(printed(AgentKind::Claude, "PostToolUse", body), None);
+    for other in [
+        r#"{"tool_response":{"x":1}}"#,
+        r#"{"tool_response":"a","agent_id":"sub"}"#,
+        "{",
+        "",
+    ] {
+        assert_eq!(printed(AgentKind::Codex, "PostToolUse", other), None);
+    }
+}

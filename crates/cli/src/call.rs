@@ -203,7 +203,7 @@ impl Door {
         match error {
             HttpError::Untrusted(_) => plain
                 .hint("somebody else could listen there: remove that directory, then try again"),
-            HttpError::Forbidden(_) => plain
+            HttpError::Forbidden(_) => CommandError::new(Kind::Sandboxed, error.to_string())
                 .hint("a sandbox forbids it: run this command outside of it")
                 .hint("in Codex: with escalated permissions, or with sandbox_workspace_write.network_access = true in its config"),
             HttpError::BadRequest(_) => CommandError::usage(error.to_string()),

@@ -10,6 +10,8 @@ pub enum Kind {
     Refused,
     /// Not usable here: no session, no daemon possible.
     NotUsable,
+    /// A sandbox lets this program reach nobody.
+    Sandboxed,
     /// Not proven in time; it stays queued.
     NotInTime,
     /// Wrong usage.
@@ -23,7 +25,7 @@ impl Kind {
         ExitCode::from(match self {
             Self::ReaderLeft => 0,
             Self::Refused => 1,
-            Self::NotUsable => 2,
+            Self::NotUsable | Self::Sandboxed => 2,
             Self::NotInTime => 3,
             Self::Usage => 64,
         })

@@ -88,7 +88,7 @@ pub fn error(error: &CommandError) {
 pub fn error_labelled(label: &str, error: &CommandError) {
     match error.kind {
         Kind::ReaderLeft => return,
-        Kind::Refused | Kind::NotUsable | Kind::NotInTime | Kind::Usage => {}
+        Kind::Refused | Kind::NotUsable | Kind::Sandboxed | Kind::NotInTime | Kind::Usage => {}
     }
     let color = color_for(io::stderr().is_terminal());
     say(color, Tone::Bad, label, &error.message);

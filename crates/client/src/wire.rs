@@ -31,6 +31,8 @@ pub const HOOKS_VAR: &str = "SM_HOOKS";
 pub const HOOKS_INJECTED: &str = "injected";
 /// The mark of an installed hook among its arguments; `=` and more may follow.
 pub const INSTALLED_MARK: &str = "--installed";
+/// How a request begins that a sandboxed `sm` prints, for the hook after the tool call to carry.
+pub const ASK_MARK: &str = "sm-ask:";
 /// The `sm` program that starts the daemon, when it is not beside the running one.
 pub const SM_BIN_VAR: &str = "SM_BIN";
 

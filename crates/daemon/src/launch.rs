@@ -4,6 +4,7 @@
 
 use crate::actor::Wake;
 use crate::archive::{self, What};
+use crate::ask::secret_hash;
 use crate::config::Config;
 use crate::hub::{Handle, Hub};
 use crate::launches::{Carrier, Environment, Ticket};
@@ -11,7 +12,6 @@ use crate::perform::Seat;
 use crate::stored::Terminal;
 use crate::transcripts::{self, Resume};
 use crate::{clock, probe, terminate};
-use sha2::{Digest, Sha256};
 use sm_agents::kind::{self, Hooks};
 use sm_agents::launch::{LaunchRequest, Start};
 use sm_client::wire;
@@ -365,13 +365,6 @@ pub fn variable(env: &[(String, String)], key: &str) -> Option<String> {
 fn set(env: &mut Vec<(String, String)>, key: &str, value: &str) {
     env.retain(|(name, _)| name != key);
     env.push((key.to_string(), value.to_string()));
-}
-
-pub fn secret_hash(secret: &str) -> String {
-    Sha256::digest(secret.as_bytes())
-        .iter()
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
 }
 
 /// Whether this secret is the session's. Only its hash is kept.

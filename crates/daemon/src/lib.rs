@@ -9,6 +9,7 @@ mod agent_files;
 mod answers;
 pub mod api;
 mod archive;
+pub mod ask;
 mod clock;
 pub mod config;
 mod dispatch;

@@ -11,6 +11,8 @@ use crate::input::Input;
 
 /// A hook takes no longer than this when the daemon does not answer …
 const TIMEOUT: Duration = Duration::from_millis(250);
+/// … but for one that carries a request: the agent waits for what becomes of it. Codex allows 3 s.
+const ASKING: Duration = Duration::from_millis(2_500);
 /// … of which this much is kept for the spool.
 const FOR_THE_SPOOL: Duration = Duration::from_millis(20);
 /// The most that is taken as an answer for an agent.
@@ -125,7 +127,11 @@ pub fn deliver(
     event: &str,
     input: &Input,
 ) -> Outcome {
-    let deadline = Instant::now() + timeout().saturating_sub(FOR_THE_SPOOL);
+    let patience = match asks(&input.bytes) {
+        true => timeout().max(ASKING),
+        false => timeout(),
+    };
+    let deadline = Instant::now() + patience.saturating_sub(FOR_THE_SPOOL);
     let request = caller.post(&format!("/hooks/{agent}/{event}"), &input.bytes);
     let request = match input.completeness {
         Completeness::Whole => request,
@@ -136,6 +142,12 @@ pub fn deliver(
         connection.response(MAX_ANSWER, deadline)
     });
     outcome(answer)
+}
+
+/// Whether a tool has printed a request; the daemon judges whose.
+fn asks(body: &[u8]) -> bool {
+    let mark = wire::ASK_MARK.as_bytes();
+    body.windows(mark.len()).any(|part| part == mark)
 }
 
 fn outcome(answer: Result<Response, HttpError>) -> Outcome {
@@ -194,6 +206,13 @@ mod tests {
         ] {
             assert_eq!(parse_timeout(text), Duration::from_millis(ms), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_request_in_what_a_tool_printed_is_seen() {
+        assert!(asks(br#"{"tool_response":"x\nsm-ask:7b:00\n"}"#));
+        assert!(!asks(br#"{"tool_response":"sm-as"}"#));
+        assert!(!asks(b""));
     }
 
     #[test]

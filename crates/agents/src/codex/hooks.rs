@@ -84,6 +84,23 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
     }
 }
 
+/// What a tool of the conversation itself printed; those of sub-agents do not speak for it.
+pub fn tool_output(event: &str, body: &[u8]) -> Option<String> {
+    #[derive(Deserialize)]
+    struct Printed {
+        tool_response: String,
+        #[serde(default)]
+        agent_id: Value,
+    }
+    if event != "PostToolUse" {
+        return None;
+    }
+    let printed: Printed = serde_json::from_slice(body).ok()?;
+    text(&printed.agent_id)
+        .is_none()
+        .then_some(printed.tool_response)
+}
+
 /// As in Claude: a sub-agent's approval dialog does stand in the session's terminal.
 fn origin(event: &str, payload: &Payload) -> Option<Origin> {
     match event {

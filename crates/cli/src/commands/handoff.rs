@@ -6,10 +6,13 @@
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
+use sm_client::wire;
 use sm_core::template::handoff_template;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
+use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::Own;
@@ -46,11 +49,11 @@ pub struct Handoff {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon.
+Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon; 3 asked for
+by the agent's hook, as a sandbox lets nobody be reached: the answer comes with the tool's result.
 What the agent does after it in the same turn is lost. Messages go to the next context.";
 
 /// Wording that is promised.
-const SCHEDULED: &str = "Handoff scheduled — will execute after current turn completes";
 const NOT_INSIDE: &str =
     "CLAUDE_SESSION_MANAGER_ID not set. sm handoff can only be called from within a session.";
 const UNAVAILABLE: &str = "Session manager unavailable";
@@ -115,7 +118,16 @@ impl Handoff {
             file_path,
             force: self.force,
         };
-        let answer = reach(|daemon| daemon.handoff(session, &body))?;
+        let ask = || What::Handoff {
+            file_path: body.file_path.clone(),
+            force: self.force,
+        };
+        let answer = match reach(|daemon| daemon.handoff(session, &body)) {
+            Err(error) if error.kind == Kind::Sandboxed => {
+                return self.by_hook(asker, body.id.as_deref(), ask(), error, out);
+            }
+            other => other?,
+        };
         if self.json {
             return out.json(&answer.json);
         }
@@ -125,9 +137,46 @@ impl Handoff {
         Ok(())
     }
 
+    /// Nobody can be reached from here: the request is printed, and the agent's hook after this call
+    /// carries it. Only where there is such a hook, and a proof.
+    fn by_hook(
+        &self,
+        asker: &Asker,
+        id: Option<&str>,
+        what: What,
+        error: CommandError,
+        out: &mut Printer,
+    ) -> Result<()> {
+        let (Asker::Agent(_), Some(secret), true) =
+            (asker, Own::from_env().and_then(|own| own.secret), carried())
+        else {
+            return Err(error);
+        };
+        let at = SystemTime::now().duration_since(UNIX_EPOCH);
+        let at = at.map_or(0, |at| i64::try_from(at.as_millis()).unwrap_or(i64::MAX));
+        let id = id.unwrap_or_default().to_owned();
+        let Some(line) = (Ask { id, at, what }).line(&secret_hash(&secret)) else {
+            return Err(error);
+        };
+        if self.json {
+            out.json(&serde_json::json!({"status": "asked", "ask": line}))?;
+        } else {
+            out.line(&line)?;
+        }
+        Err(CommandError::not_in_time(format!(
+            "Not done yet: in this sandbox the request goes by sm's hook. The answer comes with this result and begins with {BY_HOOK}"
+        ))
+        .hint("if it is not there, nothing was done: run this outside of the sandbox (Codex: with escalated permissions)"))
+    }
+
     fn take_back(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
         let (Asker::Agent(session) | Asker::Person(session)) = asker;
-        let answer = reach(|daemon| daemon.cancel_handoff(session))?;
+        let answer = match reach(|daemon| daemon.cancel_handoff(session)) {
+            Err(error) if error.kind == Kind::Sandboxed => {
+                return self.by_hook(asker, None, What::Cancel, error, out);
+            }
+            other => other?,
+        };
         if self.json {
             return out.json(&answer.json);
         }
@@ -149,6 +198,11 @@ fn reach(
             told.hints.extend(error.hints);
             told.hint("the document stays where it is; once sm works again, repeat the command")
         }
+        Kind::Sandboxed => {
+            let mut told = CommandError::new(Kind::Sandboxed, UNAVAILABLE).hint(error.message);
+            told.hints.extend(error.hints);
+            told.hint("the document stays where it is; once sm works again, repeat the command")
+        }
         Kind::Refused | Kind::NotInTime | Kind::Usage | Kind::ReaderLeft => error,
     })?;
     // A refusal comes as an answer.
@@ -156,6 +210,12 @@ fn reach(
         Some(why) => Err(CommandError::refused(why.clone())),
         None => Ok(answer),
     }
+}
+
+/// Whether a hook sees what we print: Codex's own, which came with its launch.
+fn carried() -> bool {
+    let set = |key| std::env::var(key).unwrap_or_default();
+    set(wire::HOOKS_VAR) == wire::HOOKS_INJECTED && !set("CODEX_THREAD_ID").is_empty()
 }
 
 fn lines(answer: &HandoffAnswer) -> Vec<String> {

@@ -147,20 +147,3 @@ fn ten_rotations_in_a_row_lose_and_double_nothing() {
 fn fifty_rotations_in_a_row_lose_and_double_nothing() {
     rotations("fifty_rotations_in_a_row_lose_and_double_nothing", 50);
 }
-
-/// In Codex's own sandbox nothing can be connected to: the command says so at once, and what to do.
-#[test]
-fn a_sandbox_that_forbids_the_socket_is_named() {
-    let Some(world) = World::codex("a_sandbox_that_forbids_the_socket_is_named") else {
-        return;
-    };
-    world.start_idle("api", &[]);
-    world.send_wait("api", WORK, &[]);
-    let said = world.request_with("Session manager unavailable");
-    let said = texts_of(&said).pop().unwrap();
-    assert!(said.contains("exited with code 2"), "{said}");
-    assert!(said.contains("may not connect to the daemon"), "{said}");
-    assert!(said.contains("escalated permissions"), "{said}");
-    assert_eq!(world.wait_state("api", "idle")["generation"], 1);
-    assert_eq!(world.handoffs("api"), [] as [Value; 0]);
-}

@@ -36,7 +36,7 @@ const MOST: usize = 10_000;
 
 const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
 
-type Answer = Result<Json<HandoffAnswer>, ApiError>;
+pub(super) type Answer = Result<Json<HandoffAnswer>, ApiError>;
 
 fn refused(error: impl Into<String>) -> Answer {
     Ok(Json(HandoffAnswer {
@@ -118,17 +118,27 @@ pub async fn schedule(
         Ok(known) => known,
         Err(error) => return refused(error),
     };
+    schedule_as(&hub, &handle, trigger, body).await
+}
+
+/// For one who is known.
+pub(super) async fn schedule_as(
+    hub: &Shared,
+    handle: &Handle,
+    trigger: Trigger,
+    body: HandoffBody,
+) -> Answer {
     let id = match body.id.as_deref().map(own_id).transpose() {
         Ok(id) => id,
         Err(error) => return refused(error),
     };
     if let Some(id) = &id
-        && let Some(answer) = asked_before(&hub, &handle, id).await?
+        && let Some(answer) = asked_before(hub, handle, id).await?
     {
         return Ok(Json(answer));
     }
     let now = handle.now();
-    let guards = guards(&hub);
+    let guards = guards(hub);
     let profile = kind::profile(now.record.agent);
     if let Some(why) = now
         .record
@@ -136,7 +146,7 @@ pub async fn schedule(
     {
         return refused(why.to_string());
     }
-    let document = match read_document(&hub, body.file_path).await {
+    let document = match read_document(hub, body.file_path).await {
         Ok(document) => document,
         Err(error) => return refused(error),
     };
@@ -154,8 +164,8 @@ pub async fn schedule(
             warnings.join("; ")
         ));
     }
-    let kept = keep(&hub, &handle.id, &document).await?;
-    let asked = ask(&handle, id, trigger, guards, &document, &kept).await;
+    let kept = keep(hub, &handle.id, &document).await?;
+    let asked = ask(handle, id, trigger, guards, &document, &kept).await;
     let replaced = now
         .record
         .open_handoff()
@@ -164,9 +174,9 @@ pub async fn schedule(
     match asked {
         Ok(Ok((id, copy))) => {
             if FilePath::new(&copy) != kept.document {
-                discard(&hub, &handle.id, &kept); // the same one was asked for at the same time
+                discard(hub, &handle.id, &kept); // the same one was asked for at the same time
             }
-            warm(&hub, &handle);
+            warm(hub, handle);
             Ok(Json(HandoffAnswer {
                 status: Some("scheduled".into()),
                 replaced: replaced.filter(|replaced| replaced != id.as_str()),
@@ -177,11 +187,11 @@ pub async fn schedule(
             }))
         }
         Ok(Err(why)) => {
-            discard(&hub, &handle.id, &kept);
+            discard(hub, &handle.id, &kept);
             refused(why)
         }
         Err(error) => {
-            discard(&hub, &handle.id, &kept);
+            discard(hub, &handle.id, &kept);
             Err(error)
         }
     }
@@ -200,7 +210,7 @@ fn warm(hub: &Shared, handle: &Handle) {
 }
 
 /// An id of the asker's own. It becomes a part of other ids.
-fn own_id(id: &str) -> Result<HandoffId, String> {
+pub(super) fn own_id(id: &str) -> Result<HandoffId, String> {
     let plain = id.bytes().all(|b| b.is_ascii_alphanumeric());
     HandoffId::new(id)
         .ok()
@@ -209,7 +219,7 @@ fn own_id(id: &str) -> Result<HandoffId, String> {
 }
 
 /// Whoever got no answer asks again: what was scheduled stays scheduled, whatever came of it since.
-async fn asked_before(
+pub(super) async fn asked_before(
     hub: &Shared,
     handle: &Handle,
     id: &HandoffId,
@@ -346,12 +356,16 @@ pub async fn cancel(
         Ok(known) => known,
         Err(error) => return refused(error),
     };
+    cancel_as(&handle).await
+}
+
+pub(super) async fn cancel_as(handle: &Handle) -> Answer {
     let open = |handle: &Handle| handle.now().record.open_handoff().cloned();
-    let Some(before) = open(&handle) else {
+    let Some(before) = open(handle) else {
         return refused("no handoff is scheduled for this session");
     };
-    sessions::act(&handle, Event::HandoffCancelled).await?;
-    match open(&handle).filter(|after| after.id == before.id) {
+    sessions::act(handle, Event::HandoffCancelled).await?;
+    match open(handle).filter(|after| after.id == before.id) {
         None => Ok(Json(HandoffAnswer {
             status: Some("cancelled".into()),
             id: Some(before.id.to_string()),

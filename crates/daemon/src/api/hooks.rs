@@ -1,8 +1,9 @@
 //! What agents' hooks send. Whatever comes, the agent is answered quickly and never with an error
 //! that could hurt it: an unknown session or a bad payload is answered with nothing.
 
-use super::{ApiError, Shared};
+use super::{ApiError, Shared, asked};
 use crate::actor::{Published, Wake};
+use crate::ask::Ask;
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
 use crate::{clock, launch, origin, recovery};
@@ -76,9 +77,16 @@ pub async fn hook(
         own::MAILBOX => mailbox(hub, handle, incoming).await,
         own::STATUS_LINE => status_line(&hub, &handle, incoming).await,
         _ => {
-            let (request, answer) = hub.answers.ask();
             let event = incoming.event.clone();
             let agent = handle.now().record.agent;
+            if let Some(ask) = request_in(&handle, &incoming, &secret) {
+                let said = asked::by_hook(&hub, &handle, ask).await;
+                let said = said.map_or(Answer::Nothing, |text| Answer::Context { text });
+                // messages wait for the next hook: this one has its answer
+                deliver(&hub, &handle, incoming, None).await;
+                return print(agent, &event, &said);
+            }
+            let (request, answer) = hub.answers.ask();
             deliver(&hub, &handle, incoming, Some(request)).await;
             let answer = match tokio::time::timeout(PATIENCE, answer).await {
                 Ok(Ok(answer)) => answer,
@@ -96,6 +104,15 @@ pub async fn hook(
             print(agent, &event, &answer)
         }
     }
+}
+
+/// What `sm` has asked for in the output of a tool. Only a hook that proves whose it is carries it,
+/// and never from the spool: whoever asked is not there any more.
+fn request_in(handle: &Handle, incoming: &Incoming, secret: &str) -> Option<Ask> {
+    let published = handle.now();
+    let printed = kind::tool_output(published.record.agent, &incoming.event, &incoming.body)
+        .filter(|printed| !secret.is_empty() && printed.contains(wire::ASK_MARK))?;
+    Ask::find(&printed, &published.extra.secret_hash, clock::now().0)
 }
 
 fn nothing() -> Response {

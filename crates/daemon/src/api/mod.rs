@@ -2,6 +2,7 @@
 
 pub mod access;
 mod archive;
+mod asked;
 mod context;
 mod daemon;
 mod error;

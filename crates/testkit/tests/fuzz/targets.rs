@@ -6,6 +6,7 @@ use sm_agents::{Tail, kind};
 use sm_core::AgentKind;
 use sm_core::ids::{ConversationId, Timestamp};
 use sm_core::{Answer, signal};
+use sm_daemon::ask::{Ask, What, secret_hash};
 use sm_daemon::config::Config;
 use sm_runtime::tmux::protocol::{Message, Parser};
 use sm_runtime::tmux::{quote, sanitize};
@@ -54,6 +55,8 @@ fn hooks(name: &str, agent: AgentKind, folder: &str) {
         let warned: usize = parsed.warnings.iter().map(String::len).sum();
         assert!(warned < 4096, "warnings are short: {warned} bytes");
         let _ = kind::parse_status(agent, input.bytes);
+        let printed = kind::tool_output(agent, event, input.bytes);
+        assert!(printed.is_none() || (agent, event) == (AgentKind::Codex, "PostToolUse"));
         // and what goes back is what its reader understands
         let text = input.text();
         for answer in [
@@ -74,6 +77,34 @@ fn claude_hook_payloads() {
 #[test]
 fn codex_hook_payloads() {
     hooks("codex_hook_payloads", AgentKind::Codex, "codex");
+}
+
+/// What a tool printed asks for nothing unless the session itself has made the line.
+#[test]
+fn requests_in_what_tools_print() {
+    let ask = |path: &str| Ask {
+        id: "h0a1b2c3d4".into(),
+        at: 1_000,
+        what: What::Handoff {
+            file_path: path.into(),
+            force: false,
+        },
+    };
+    let own = secret_hash("own");
+    let made: Vec<Ask> = ["/a.md", "/ü \"b\".md"].map(ask).into();
+    let lines = made.iter().filter_map(|ask| ask.line(&own));
+    let seeds = lines.map(|line| format!("done\n{line}\n").into_bytes());
+    fuzz(
+        "requests_in_what_tools_print",
+        &Corpus::of(seeds),
+        |input| {
+            let printed = input.text();
+            if let Some(found) = Ask::find(&printed, &own, 2_000) {
+                assert!(made.contains(&found), "forged: {found:?}");
+            }
+            assert_eq!(Ask::find(&printed, &secret_hash("other"), 2_000), None);
+        },
+    );
 }
 
 #[test]
