@@ -49,8 +49,8 @@ pub struct Handoff {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon; 3 asked for
-by the agent's hook, as a sandbox lets nobody be reached: the answer comes with the tool's result.
+Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon;
+3 asked for by the agent's hook, as in a sandbox: the answer comes with the tool's result.
 What the agent does after it in the same turn is lost. Messages go to the next context.";
 
 /// Wording that is promised.

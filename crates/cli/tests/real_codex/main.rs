@@ -58,11 +58,18 @@ pub const APPROVAL: &str = "Would you like to run the following command?";
 /// Runs a command of Codex, such as `/clear`, until the screen shows that it was run.
 #[track_caller]
 pub fn command(world: &World, session: &str, command: &str, ran: impl Fn(&str) -> bool) {
-    // the hook that ends a turn runs before Codex takes commands again
+    // the hook that ends a turn runs before Codex takes commands again; what it refuses meanwhile is
+    // gone from the composer, and a person types it again
     world.wait_screen(session, "Worked for");
-    world.type_text(session, command);
-    world.wait_screen(session, command);
+    let refusals = |screen: &str| screen.matches("is disabled while a task").count();
+    let mut refused = usize::MAX;
     let done = (0..10).find_map(|_| {
+        let screen = world.screen(session);
+        if refusals(&screen) != refused {
+            refused = refusals(&screen);
+            world.type_text(session, command);
+            world.wait_screen(session, &format!("› {command}"));
+        }
         world.key(session, "Enter");
         let patience = Duration::from_secs(2);
         wait_until(patience, || ran(&world.screen(session)).then_some(()))
