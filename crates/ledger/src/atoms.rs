@@ -1,1 +1,0 @@
-//! Paths, identifiers and hashes in a text: the words that an agent acts on.
