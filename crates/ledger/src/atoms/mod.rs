@@ -53,41 +53,104 @@ const fn classes() -> [u8; 256] {
 }
 
 /// Calls `found` with every occurrence of an atom, paths cut to their last two components.
+///
+/// A path has a slash, and every other atom has an underscore, a hump or a digit beside a letter: those places are
+/// found for 64 bytes at once, and only there a word is looked at.
 pub fn atoms(text: &str, found: &mut impl FnMut(&str)) {
-    let bytes = text.as_bytes();
-    // Where the component of a path that we may be in began.
-    let mut component = 0;
-    // Up to here paths have been looked for.
-    let mut paths = 0;
-    let mut at = 0;
-    while at < bytes.len() {
-        let class = CLASS[bytes[at] as usize];
-        if class & (WORD | HIGH) != 0 {
-            let (end, seen) = word_at(text, at);
-            if end > at {
-                if is_name(&bytes[at..end], seen) {
-                    found(&text[at..end]);
+    let mut scan = Scan {
+        text,
+        names: 0,
+        paths: 0,
+    };
+    let (blocks, rest) = text.as_bytes().as_chunks::<64>();
+    let mut last = 0;
+    for (number, block) in blocks.iter().enumerate() {
+        scan.block(number * 64, candidates(last, block), found);
+        last = block[63];
+    }
+    let mut block = [0; 64];
+    block[..rest.len()].copy_from_slice(rest);
+    scan.block(blocks.len() * 64, candidates(last, &block), found);
+}
+
+/// The bytes at which an atom may be, as bits. Without branches, so that it becomes vector instructions.
+#[inline]
+fn candidates(last: u8, block: &[u8; 64]) -> u64 {
+    const fn within(byte: u8, low: u8, high: u8) -> bool {
+        byte.wrapping_sub(low) <= high - low
+    }
+    let mut before = [last; 64];
+    before[1..].copy_from_slice(&block[..63]);
+    let mut flags = [0_u8; 64];
+    for (flag, (&byte, &before)) in flags.iter_mut().zip(block.iter().zip(&before)) {
+        let mark = (byte == b'_') | (byte == b'/');
+        let hump = within(byte, b'A', b'Z') & within(before, b'a', b'z');
+        let hex = within(byte, b'a', b'f') & within(before, b'0', b'9')
+            | within(byte, b'0', b'9') & within(before, b'a', b'f');
+        *flag = u8::from(mark | hump | hex);
+    }
+    let (eights, _) = flags.as_chunks::<8>();
+    eights.iter().rev().fold(0, |bits, eight| {
+        // the lowest bit of each byte, gathered in the highest byte
+        bits << 8 | u64::from_le_bytes(*eight).wrapping_mul(0x0102_0408_1020_4080) >> 56
+    })
+}
+
+struct Scan<'a> {
+    text: &'a str,
+    /// Up to here words have been looked at.
+    names: usize,
+    /// Up to here paths have been looked for.
+    paths: usize,
+}
+
+impl Scan<'_> {
+    #[inline]
+    fn block(&mut self, base: usize, mut bits: u64, found: &mut impl FnMut(&str)) {
+        let bytes = self.text.as_bytes();
+        while bits != 0 {
+            let at = base + bits.trailing_zeros() as usize;
+            bits &= bits - 1;
+            if bytes[at] == b'/' {
+                if at >= self.paths {
+                    let component = run_before(self.text, at, COMPONENT);
+                    self.paths = path_at(self.text, component, at, found);
                 }
-                at = end;
-            } else {
-                // A character that belongs to nothing.
-                at += char_at(text, at).map_or(1, char::len_utf8);
-                component = at;
+            } else if at >= self.names {
+                let start = run_before(self.text, at, WORD);
+                let (end, seen) = word_at(self.text, start);
+                if is_name(&bytes[start..end], seen) {
+                    found(&self.text[start..end]);
+                }
+                self.names = end;
             }
-            continue;
         }
-        if class & DOT_DASH == 0 {
-            if class == SLASH && at >= paths {
-                paths = path_at(text, component, at, found);
-            }
-            component = at + 1;
-        }
-        at += 1;
     }
 }
 
 fn char_at(text: &str, at: usize) -> Option<char> {
     text.get(at..)?.chars().next()
+}
+
+/// Where the run of these classes, and of word characters outside ASCII, begins that ends before `end`.
+#[inline]
+fn run_before(text: &str, end: usize, classes: u8) -> usize {
+    let bytes = text.as_bytes();
+    let mut start = end;
+    while start > 0 {
+        let class = CLASS[bytes[start - 1] as usize];
+        if class & classes != 0 {
+            start -= 1;
+        } else if class == HIGH {
+            match text.get(..start).and_then(|text| text.chars().next_back()) {
+                Some(c) if is_word(c) => start -= c.len_utf8(),
+                _ => break,
+            }
+        } else {
+            break;
+        }
+    }
+    start
 }
 
 /// Where the word that begins here ends, and which classes are in it.
@@ -145,8 +208,6 @@ fn is_name(word: &[u8], seen: u8) -> bool {
 ///
 /// A chain holds at most one path: it goes from the start to the last component that has an extension, and what
 /// follows that has none.
-#[cold]
-#[inline(never)]
 fn path_at(text: &str, first: usize, slash: usize, found: &mut impl FnMut(&str)) -> usize {
     let bytes = text.as_bytes();
     if first == slash {
