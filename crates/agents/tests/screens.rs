@@ -140,6 +140,24 @@ fn claude_holds_our_text_or_somebody_elses() {
 }
 
 #[test]
+fn what_a_killed_claude_left_on_the_screen_is_not_what_the_next_one_does() {
+    let (_, _, left) = screen("claude_working");
+    let (x, y, next) = screen("claude_idle_fresh");
+    let kept = left
+        .iter()
+        .rposition(|line| !line.trim().is_empty())
+        .unwrap()
+        + 1;
+    let composer = y as usize - 1; // without the welcome, as in a small terminal
+    let lines = [&left[..kept], &next[composer..]].concat();
+    let y = u32::try_from(kept + 1).unwrap();
+    assert_eq!(
+        read_screen(AgentKind::Claude, &lines, x, y, None),
+        (Composer::Empty, Activity::Idle)
+    );
+}
+
+#[test]
 fn a_draft_with_the_cursor_at_its_start_is_no_hint() {
     let (_, y, lines) = screen("claude_draft");
     assert_eq!(

@@ -55,7 +55,9 @@ pub fn read_screen(
     let Some((top, bottom)) = frame(&texts) else {
         return (Composer::Hidden, dialog(&texts));
     };
-    let working = texts[..top].iter().rev().take(12).any(|line| spinner(line))
+    // what stands above another rule belongs to an older composer: of an agent that was killed
+    let above = texts[..top].iter().rev().take_while(|line| !rule(line));
+    let working = above.take(12).any(|line| spinner(line))
         || texts[bottom..]
             .iter()
             .any(|line| line.contains(INTERRUPTIBLE));
@@ -100,8 +102,7 @@ fn listed(footer: &[String]) -> bool {
 
 /// The rows of the two rules around the composer.
 fn frame(texts: &[String]) -> Option<(usize, usize)> {
-    let rule = |line: &String| line.chars().count() >= 8 && line.chars().all(|c| c == '─');
-    let bottom = texts.iter().rposition(rule)?;
+    let bottom = texts.iter().rposition(|line| rule(line))?;
     let open = texts[..bottom].iter().rposition(|line| {
         // The upper rule may carry a label.
         line.starts_with("──") && line.ends_with('─')
@@ -110,6 +111,10 @@ fn frame(texts: &[String]) -> Option<(usize, usize)> {
     let mut start = first.chars();
     let sign = matches!(start.next(), Some('❯' | '!')) && start.next() == Some('\u{a0}');
     sign.then_some((open, bottom))
+}
+
+fn rule(line: &str) -> bool {
+    line.chars().count() >= 8 && line.chars().all(|c| c == '─')
 }
 
 fn blank(row: &str) -> bool {

@@ -81,6 +81,33 @@ fn enter_is_not_pressed_on_what_was_seen_long_ago() {
 }
 
 #[test]
+fn a_screen_that_shows_work_is_not_believed_for_ever_against_the_agents_own_status() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    // a row that a killed agent has left on the terminal
+    let mut stale = screen(Composer::Ours, Activity::Busy);
+    stale.status = Some(status("c1", Activity::Idle, b.now));
+    let outcome = b.evidence(stale.clone());
+    assert!(keys(&outcome).is_empty(), "its status may lag");
+    let mut pressed = Vec::new();
+    for _ in 0..20 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            pressed.extend(keys(&b.evidence(stale.clone())));
+        }
+        if !pressed.is_empty() {
+            break;
+        }
+    }
+    assert_eq!(pressed, [Key::Enter]);
+}
+
+#[test]
 fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_unheard() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
