@@ -56,6 +56,34 @@ pub enum Effect {
     Record(Entry),
 }
 
+impl Effect {
+    /// A short word for the log.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Launch(_) => "launch",
+            Self::Terminate => "terminate",
+            Self::CloseTerminal => "close terminal",
+            Self::StopAgent { .. } => "stop agent",
+            Self::Prepare(_) => "prepare",
+            Self::Probe { .. } => "probe",
+            Self::Paste { .. } => "paste",
+            Self::Press { key, .. } => match key {
+                Key::Enter => "press enter",
+                Key::Escape => "press escape",
+                Key::Stash => "press stash",
+                Key::Erase => "press erase",
+            },
+            Self::Answer { .. } => "answer",
+            Self::Mail { .. } => "mail",
+            Self::Dismiss { .. } => "dismiss",
+            Self::Spill { .. } => "spill",
+            Self::Tell { .. } => "tell",
+            Self::Notify(_) => "notify",
+            Self::Record(_) => "record",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Key {
     Enter,

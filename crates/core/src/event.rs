@@ -128,7 +128,7 @@ impl Event {
             Self::HandoffCancelled => "handoff cancelled",
             Self::Watch { .. } => "watch",
             Self::HandoffPrepared { .. } => "handoff prepared",
-            Self::Hook(_) => "hook",
+            Self::Hook(call) => call.signal.word(),
             Self::Facts(_) => "facts",
             Self::Status(_) => "status",
             Self::Title(_) => "title",

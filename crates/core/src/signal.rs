@@ -77,6 +77,28 @@ pub enum Signal {
     Other(String),
 }
 
+impl Signal {
+    /// A short word for the log.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::ContextStarted { .. } => "context started",
+            Self::ContextEnded { .. } => "context ended",
+            Self::PromptAccepted { .. } => "prompt accepted",
+            Self::ToolsFinished => "tools finished",
+            Self::Working => "working",
+            Self::PersonNeeded(_) => "person needed",
+            Self::Stopping { .. } => "stopping",
+            Self::TurnBroken(_) => "turn broken",
+            Self::CompactionStarting { .. } => "compaction starting",
+            Self::CompactionDone => "compaction done",
+            Self::CompactionReported => "compaction reported",
+            Self::MailboxOpen { .. } => "mailbox open",
+            Self::Usage(_) => "usage",
+            Self::Other(_) => "other hook",
+        }
+    }
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ContextSource {

@@ -4,6 +4,7 @@
 use crate::api::types::{MessageView, QueueView};
 use crate::archive;
 use crate::clock;
+use crate::fault;
 use crate::handoff;
 use crate::hub::{Handle, Hub, lock};
 use crate::perform::{self, Seat};
@@ -139,7 +140,7 @@ impl Actor {
             sessions: vec![self.row()],
             ..Commit::default()
         };
-        write(&self.hub, commit).await
+        write(&self.hub, "new session", commit).await
     }
 
     /// `first`: the event that has to come before all others (after a restart: what still lives).
@@ -149,6 +150,7 @@ impl Actor {
                 Ok(event) => Box::pin(self.step(event, None)).await,
                 Err(_) => return,
             }
+            self.complete_handoff();
         }
         loop {
             let wake_at = self.wake_at();
@@ -163,6 +165,18 @@ impl Actor {
                 Next::GoOn => {}
                 Next::End => return,
             }
+        }
+    }
+
+    /// The daemon may have died between the end of a handoff and the last copy for it. A record that
+    /// the session has gone back to is not its past any more.
+    fn complete_handoff(&self) {
+        let record = self.session.record();
+        let ended = record.handoff.as_deref().filter(|handoff| {
+            !handoff.state.is_open() && handoff.from_conversation != record.conversation
+        });
+        if let Some(handoff) = ended {
+            tokio::spawn(handoff::complete_transcript(self.seat(), handoff.clone()));
         }
     }
 
@@ -216,7 +230,7 @@ impl Actor {
                     sessions_removed: vec![id.to_string()],
                     ..Commit::default()
                 };
-                let result = write(&self.hub, commit).await;
+                let result = write(&self.hub, "removal", commit).await;
                 if result.is_ok() {
                     self.hub.sessions.remove(&id);
                 }
@@ -237,6 +251,7 @@ impl Actor {
         let before = can_be_refused(&event).then(|| self.session.clone());
         let turn = self.session.record().turn;
         let generation = self.session.record().generation;
+        let word = event.word();
         let renamed = matches!(event, Event::Rename(_));
         let outcome = self.session.step(event, now);
         if renamed {
@@ -278,7 +293,7 @@ impl Actor {
         let result = match persist {
             Persist::Now => {
                 commit.sessions = vec![self.row()];
-                write(&self.hub, commit.clone()).await
+                write(&self.hub, word, commit.clone()).await
             }
             Persist::Later | Persist::Nothing => {
                 let waits = persist == Persist::Later || !commit.is_empty();
@@ -446,7 +461,7 @@ impl Actor {
             sessions: vec![self.row()],
             ..Commit::default()
         };
-        if let Err(error) = write(&self.hub, commit).await {
+        if let Err(error) = write(&self.hub, "terminal", commit).await {
             self.hub
                 .problem(format!("a session could not be written down: {error}"));
             self.lazy_since = Some(Instant::now());
@@ -463,7 +478,7 @@ impl Actor {
         }
         let mut commit = std::mem::take(&mut self.lazy);
         commit.sessions = vec![self.row()];
-        match write(&self.hub, commit.clone()).await {
+        match write(&self.hub, "what could wait", commit.clone()).await {
             Ok(()) => {
                 self.lazy_since = None;
                 for effect in std::mem::take(&mut self.stuck) {
@@ -571,8 +586,13 @@ async fn sleep_until(at: Option<Instant>) {
 }
 
 /// Waits until the commit is on disk, or refused. Events get their numbers in the order in which
-/// they are written, and followers hear of them in that order.
-pub async fn write(hub: &Arc<Hub>, mut commit: Commit) -> Result<(), StoreError> {
+/// they are written, and followers hear of them in that order. `word`: what it is about.
+pub async fn write(
+    hub: &Arc<Hub>,
+    word: &'static str,
+    mut commit: Commit,
+) -> Result<(), StoreError> {
+    fault::before("journal", word);
     let (tx, rx) = oneshot::channel();
     {
         let _order = lock(&hub.order);
@@ -590,5 +610,7 @@ pub async fn write(hub: &Arc<Hub>, mut commit: Commit) -> Result<(), StoreError>
             let _ = tx.send(result);
         });
     }
-    rx.await.unwrap_or(Err(StoreError::Closed))
+    let written = rx.await.unwrap_or(Err(StoreError::Closed));
+    fault::after("journal", word);
+    written
 }

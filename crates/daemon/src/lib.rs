@@ -14,6 +14,7 @@ mod clock;
 pub mod config;
 mod dispatch;
 mod endings;
+mod fault;
 mod gc;
 pub mod handoff;
 mod hub;

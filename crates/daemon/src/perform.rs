@@ -5,7 +5,7 @@ use crate::endings::Ending;
 use crate::hub::{Handle, Hub};
 use crate::sources::Sources;
 use crate::stored::Extra;
-use crate::{handoff, launch, notify, probe, terminate};
+use crate::{fault, handoff, launch, notify, probe, terminate};
 use serde::{Deserialize, Serialize};
 use sm_core::signal::ScreenMark;
 use sm_core::{Effect, Event, Key, KeyOutcome, MessageId, NewMessage, Record, SessionId, WaiterId};
@@ -40,10 +40,22 @@ impl Seat {
 }
 
 pub fn perform(seat: Seat, effect: Effect) {
+    let word = effect.word();
+    let done = move || fault::after("effect", word);
+    fault::before("effect", word);
     match effect {
-        Effect::Answer { request, answer } => seat.hub.answers.give(request, answer),
-        Effect::Dismiss { waiter } => seat.hub.mailboxes.dismiss(waiter),
-        Effect::Spill { message, text } => spill(&seat, &message, &text),
+        Effect::Answer { request, answer } => {
+            seat.hub.answers.give(request, answer);
+            done();
+        }
+        Effect::Dismiss { waiter } => {
+            seat.hub.mailboxes.dismiss(waiter);
+            done();
+        }
+        Effect::Spill { message, text } => {
+            spill(&seat, &message, &text);
+            done();
+        }
         Effect::Probe { probe, ours } => {
             tokio::spawn(async move { probe::probe(seat, probe, ours).await });
         }
@@ -64,12 +76,14 @@ pub fn perform(seat: Seat, effect: Effect) {
                         paste(&seat, text, None).await;
                     }
                 }
+                done();
                 seat.event(Event::Pasted { flight, ok });
             });
         }
         Effect::Press { flight, key, guard } => {
             tokio::spawn(async move {
                 let outcome = press(&seat, key, guard).await;
+                done();
                 seat.event(Event::Pressed { flight, outcome });
             });
         }
@@ -77,28 +91,42 @@ pub fn perform(seat: Seat, effect: Effect) {
             flight,
             waiter,
             text,
-        } => mail(seat, flight, waiter, text),
+        } => {
+            mail(seat, flight, waiter, text);
+            done();
+        }
         Effect::Launch(plan) => {
-            tokio::spawn(async move { launch::launch(seat, plan).await });
+            tokio::spawn(async move {
+                launch::launch(seat, plan).await;
+                done();
+            });
         }
         Effect::Terminate => {
             let ending = Ending::begin(&seat.hub, &seat.record.id);
             tokio::spawn(async move {
                 terminate::terminate(seat).await;
+                done();
                 drop(ending);
             });
         }
         Effect::CloseTerminal => {
-            tokio::spawn(async move { terminate::close(&seat).await });
+            tokio::spawn(async move {
+                terminate::close(&seat).await;
+                done();
+            });
         }
         Effect::Tell { to, message } => {
             let told = Told { to, message };
-            tokio::spawn(async move { tell(&seat.hub, told).await });
+            tokio::spawn(async move {
+                tell(&seat.hub, told).await;
+                done();
+            });
         }
         Effect::Notify(notice) => {
             tokio::spawn(async move {
                 let (id, name) = (seat.record.id.to_string(), seat.record.name.to_string());
                 notify::notify(&seat.hub.config, &id, &name, &notice).await;
+                done();
             });
         }
         Effect::StopAgent { launch } => {
@@ -218,7 +246,7 @@ pub async fn tell(hub: &Arc<Hub>, told: Told) {
         outbox_done: vec![id],
         ..Commit::default()
     };
-    if let Err(error) = crate::actor::write(hub, commit).await {
+    if let Err(error) = crate::actor::write(hub, "told", commit).await {
         tracing::warn!(%error, "the outbox was not struck off");
     }
 }

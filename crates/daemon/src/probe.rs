@@ -1,5 +1,6 @@
 //! Asking every source at one moment: process, status file, transcript, title and screen.
 
+use crate::fault;
 use crate::perform::Seat;
 use crate::sources::{self, Reach};
 use crate::transcripts;
@@ -51,6 +52,7 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
         contexts_read: open.all,
     };
     tracing::trace!(session = %seat.record.id, ?evidence, "probed");
+    fault::after("effect", "probe");
     seat.event(Event::Probed { probe, evidence });
 }
 

@@ -10,7 +10,7 @@ use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
 use crate::watch::{Changed, Watcher};
-use crate::{archive, clock, dispatch, recover};
+use crate::{archive, clock, dispatch, fault, recover};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -88,6 +88,7 @@ const SOCKET_LOOK: Duration = Duration::from_secs(5);
 pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
     paths.ensure_dirs()?;
     let _lock = alone(&paths)?;
+    fault::start(paths.state_dir());
     let mut config = Config::load(paths.config_file())?;
     if let Some(port) = options.port {
         config.daemon.port = port;

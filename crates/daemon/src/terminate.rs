@@ -2,6 +2,7 @@
 //! what it started by being its child when it is ended, or by the terminal session it belongs to.
 
 use crate::actor::Wake;
+use crate::fault;
 use crate::perform::Seat;
 use crate::platform;
 use crate::stored::Terminal;
@@ -68,6 +69,7 @@ pub async fn stop_agent(seat: Seat, launch: u32) {
     };
     end(&[own]).await;
     end(&children).await;
+    fault::after("effect", "stop agent");
     let mut seen = seat.handle.subscribe();
     let heard = seen.wait_for(|p| p.record.launch != launch || p.record.process.is_none());
     if tokio::time::timeout(REPORT_PATIENCE, heard).await.is_err() && !own.is_alive() {

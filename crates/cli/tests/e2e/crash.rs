@@ -1,12 +1,11 @@
 //! The daemon dies, stands still or is not there: agents go on, and every message arrives once.
 
-use crate::world::{DEADLINE, Dice, World, end, eventually, process, text};
+use crate::world::{DEADLINE, World, end, eventually, process, text};
 use rustix::process::Signal;
 use serde_json::Value;
 use sm_testkit::wait_until;
 use std::io::Write;
 use std::process::{Child, Stdio};
-use std::time::Duration;
 
 /// `sm send`, under way.
 fn sending(world: &World, session: &str, mode: &str, text: &str) -> Child {
@@ -41,78 +40,6 @@ fn all_once(world: &World, session: &str, messages: &[(String, String)]) {
     }
 }
 
-/// Sends and kills the daemon some time after; the sender starts the next one.
-fn send_and_kill(
-    world: &World,
-    session: &str,
-    mode: &str,
-    rounds: u64,
-    seed: u64,
-) -> Vec<(String, String)> {
-    let mut dice = Dice(seed);
-    let mut messages = Vec::new();
-    for round in 0..rounds {
-        let part = format!("round {round} of {seed}.");
-        world.sm(&["ls"]).exits(0);
-        let daemon = world.daemon();
-        let child = sending(world, session, mode, &part);
-        // the fault itself: any moment from before the request to after the proof
-        std::thread::sleep(Duration::from_micros(dice.below(45_000)));
-        end(&daemon, Signal::KILL);
-        messages.push((sent(child), part));
-    }
-    // a sender that had its answer before the last kill starts no daemon
-    world.sm(&["ls"]).exits(0);
-    messages
-}
-
-#[test]
-fn a_daemon_killed_at_any_moment_of_a_paste_doubles_and_loses_nothing() {
-    let world = World::new();
-    world.agent("api");
-    let messages = send_and_kill(&world, "api", "sequential", 35, 0x5eed_0001);
-    all_once(&world, "api", &messages);
-}
-
-#[test]
-fn a_daemon_killed_while_the_agent_works_doubles_and_loses_nothing() {
-    let world = World::new();
-    world.agent("api");
-    let gate = world.gate("enough");
-    let prompt = format!(
-        "RUNMANY: 400 test -e {} || sleep 0.03\nSAY: over",
-        gate.display()
-    );
-    world.send_wait("api", &prompt);
-    let mut messages = send_and_kill(&world, "api", "important", 30, 0x5eed_0002);
-    messages.extend(send_and_kill(&world, "api", "sequential", 10, 0x5eed_0003));
-    std::fs::write(&gate, "").unwrap();
-    all_once(&world, "api", &messages);
-}
-
-#[test]
-fn a_daemon_killed_during_the_mailbox_doubles_and_loses_nothing() {
-    let world = World::new();
-    world.agent("api");
-    world.send_wait("api", "hello");
-    world.wait_for("api", "idle");
-    let pane = world.pane("api");
-    pane.types("a draft that stays");
-    pane.shows("a draft that stays");
-    let messages = send_and_kill(&world, "api", "sequential", 15, 0x5eed_0004);
-    for (_, part) in &messages {
-        eventually(&format!("{part:?} was given"), || world.times(part) > 0);
-    }
-    world.wait_for("api", "idle");
-    pane.shows("a draft that stays");
-    all_once(&world, "api", &messages);
-    assert_eq!(
-        world.times("a draft that stays"),
-        0,
-        "the draft is still a draft"
-    );
-}
-
 #[test]
 fn a_daemon_killed_while_the_text_stands_in_the_composer_presses_enter_only() {
     let mut world = World::new();
@@ -123,74 +50,6 @@ fn a_daemon_killed_while_the_text_stands_in_the_composer_presses_enter_only() {
     world.kill_daemon();
     let id = sent(child);
     all_once(&world, "api", &[(id, "stands in the composer".into())]);
-}
-
-#[test]
-fn a_daemon_killed_with_a_dialog_open_types_nothing_into_it() {
-    let world = World::new();
-    world.agent("api");
-    world.send_wait("api", "ASK: echo dangerous\nSAY: over");
-    world.wait_for("api", "waiting");
-    let pane = world.pane("api");
-    pane.shows("Do you want to proceed?");
-    let before = pane.screen();
-    let messages = send_and_kill(&world, "api", "sequential", 8, 0x5eed_0005);
-    assert_eq!(world.wait_for("api", "waiting")["name"], "api");
-    assert_eq!(pane.screen(), before);
-    pane.key("1");
-    all_once(&world, "api", &messages);
-}
-
-#[test]
-fn a_daemon_killed_while_agents_start_loses_no_session() {
-    let world = World::new();
-    let mut dice = Dice(0x5eed_0006);
-    for round in 0..12 {
-        let name = format!("s{round}");
-        world.sm(&["ls"]).exits(0);
-        let daemon = world.daemon();
-        let args = [
-            "new",
-            "claude",
-            "--name",
-            &name,
-            "--detach",
-            "--prompt",
-            &format!("begin {round}."),
-        ];
-        let child = world
-            .command(&args)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::thread::sleep(Duration::from_micros(dice.below(60_000)));
-        end(&daemon, Signal::KILL);
-        child.wait_with_output().unwrap();
-        let known = world.sm(&["show", &name, "--json"]);
-        if known.code != Some(0) {
-            continue; // refused, and said so: nothing of it is there
-        }
-        // it runs, or it says why not and can be brought back
-        let settled = world.wait_for(&name, "idle,exited,lost");
-        if settled["state"] != "idle" {
-            assert!(
-                text(&settled["attention"]).contains("sm restore"),
-                "{settled}"
-            );
-            world.sm(&["restore", &name, "--detach"]).exits(0);
-            world.wait_for(&name, "idle");
-        }
-        let part = format!("begin {round}.");
-        assert!(
-            world.times(&part) <= 1,
-            "{part} was given {} times",
-            world.times(&part)
-        );
-        let next = format!("go on {round}.");
-        world.send_wait(&name, &next);
-        eventually("it works", || world.times(&next) == 1);
-    }
 }
 
 #[test]

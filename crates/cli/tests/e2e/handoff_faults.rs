@@ -1,12 +1,12 @@
 //! Handoffs when things go wrong: drafts, dialogs, hooks that are missing or late, keys that are
 //! swallowed, clears that do nothing, agents and servers that die.
 
+use crate::fault_points::Points;
 use crate::handoff::{Turn, document, reaches, wake};
-use crate::world::{Dice, World, end, eventually, process, text};
+use crate::world::{World, end, eventually, process, text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 /// A world whose agents have these faults, and one of them in a turn.
 fn faulty(knobs: &str) -> (World, PathBuf) {
@@ -155,21 +155,6 @@ fn without_a_successor_the_old_conversation_goes_on() {
 }
 
 #[test]
-fn a_daemon_that_dies_while_the_agent_is_started_again_goes_on() {
-    let (world, notes) = faulty("ignore_clear=100");
-    let turn = Turn::begin(&world, "api");
-    let before = world.show("api");
-    let old = process(&before["pid"]);
-    let id = turn.scheduled(&world, &notes);
-    turn.end();
-    // the moment at which the old process is gone and the new one is not there yet
-    eventually("the agent is stopped", || !old.is_alive());
-    world.kill_daemon();
-    world.sm(&["ls"]).exits(0);
-    rotated(&world, &id, &notes, "relaunch");
-}
-
-#[test]
 fn a_lost_terminal_keeps_the_handoff_and_a_restore_goes_on_with_it() {
     let (world, notes) = faulty("");
     let turn = Turn::begin(&world, "api");
@@ -188,81 +173,27 @@ fn a_lost_terminal_keeps_the_handoff_and_a_restore_goes_on_with_it() {
     wake(&world, &format!("Read {} and", notes.display()));
 }
 
-/// Hands off round after round; the daemon is killed some time after each turn's end.
-fn rotate_and_kill(world: &World, rounds: u64, seed: u64) {
-    let mut dice = Dice(seed);
-    for round in 1..=rounds {
-        let turn = Turn::begin(world, "api");
-        let notes = document(world, &format!("round-{round}.md"), "half done");
-        let id = turn.scheduled(world, &notes);
-        let part = format!("message of round {round}.");
-        let said = text(&world.send("api", "sequential", &part)["id"]);
-        let daemon = world.daemon();
-        turn.end();
-        // the fault itself: any moment from the end of the turn to after the successor's first one
-        std::thread::sleep(Duration::from_micros(dice.below(250_000)));
-        end(&daemon, Signal::KILL);
-        world.sm(&["ls"]).exits(0);
-        let done = reaches(world, &id, &["done"]);
-        assert_eq!(done["from_generation"], round, "{done:#}");
-        assert_eq!(done["to_generation"], round + 1, "{done:#}");
-        wake(world, &format!("Read {} and", notes.display()));
-        world.wait_for_message("api", &said, &["submitted", "consumed"]);
-        world.wait_for("api", "idle");
-        // the prompt tells of it, and it comes after that
-        let mut given = world.records();
-        given.retain(|r| r.text.contains(&part) && !r.text.contains("Read /"));
-        assert_eq!(given.len(), 1, "{given:?}");
-        let successor = world.show("api")["conversation_id"].clone();
-        assert_eq!(json!(given[0].conversation), successor);
-    }
-}
-
-#[test]
-fn a_daemon_killed_at_any_moment_of_a_rotation_doubles_and_loses_nothing() {
-    let (world, _) = faulty("");
-    rotate_and_kill(&world, 15, 0x5eed_0011);
-}
-
-#[test]
-fn a_daemon_killed_at_any_moment_of_a_slow_rotation_doubles_and_loses_nothing() {
-    let (world, _) = faulty("slow_clear_ms=150,swallow_enter_after_clear=1");
-    rotate_and_kill(&world, 8, 0x5eed_0012);
-}
-
-#[test]
-fn a_daemon_killed_at_any_moment_of_a_relaunch_doubles_and_loses_nothing() {
-    let (world, _) = faulty("");
-    let mut dice = Dice(0x5eed_0013);
-    let before = world.show("api");
-    for round in 1..=12_u64 {
-        let turn = Turn::begin(&world, "api");
-        let notes = document(&world, &format!("round-{round}.md"), "half done");
-        let id = turn.scheduled(&world, &notes);
-        let (agent, daemon) = (process(&world.show("api")["pid"]), world.daemon());
-        end(&agent, Signal::KILL);
-        // the fault itself: any moment from the agent's death to after its successor's start
-        std::thread::sleep(Duration::from_micros(dice.below(200_000)));
-        end(&daemon, Signal::KILL);
-        world.sm(&["ls"]).exits(0);
-        let done = reaches(&world, &id, &["done"]);
-        assert_eq!(done["carrier"], "relaunch", "{done:#}");
-        assert_eq!(done["to_generation"], round + 1, "{done:#}");
-        wake(&world, &format!("Read {} and", notes.display()));
-        world.ready("api");
-        assert_eq!(world.show("api")["tmux"], before["tmux"], "in its own pane");
-    }
-}
-
 #[test]
 fn a_session_that_is_killed_while_its_agent_is_started_again_stays_dead() {
-    for wait_ms in [0, 20, 60, 150] {
-        let (world, notes) = faulty("slow_start_ms=1000");
+    for passed in [
+        "before journal: exited #1",
+        "after effect: prepare #1",
+        "before effect: launch #1",
+        "after effect: launch #1",
+        "before launcher: relaunch #1",
+        "after journal: started #1",
+    ] {
+        let mut world = World::new();
+        world.env.set("FAKE_AGENT", "slow_start_ms=1000");
+        let points = Points::of(&world);
+        world.agent("api");
+        let notes = document(&world, "notes.md", "half done");
         let turn = Turn::begin(&world, "api");
         let id = turn.scheduled(&world, &notes);
+        points.arm(None);
         end(&process(&world.show("api")["pid"]), Signal::KILL);
-        // the fault itself: somewhere between the two processes
-        std::thread::sleep(Duration::from_millis(wait_ms));
+        // somewhere between the two processes
+        eventually(passed, || points.passed().iter().any(|p| p == passed));
         world.sm(&["kill", "api"]).exits(0);
         let ended = reaches(&world, &id, &["abandoned"]);
         assert!(Path::new(&text(&ended["copy"])).exists());

@@ -415,15 +415,3 @@ pub fn files(dir: &Path) -> Vec<PathBuf> {
     }
     all
 }
-
-/// A number sequence of its own: the same seed, the same numbers.
-pub struct Dice(pub u64);
-
-impl Dice {
-    pub fn below(&mut self, limit: u64) -> u64 {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        self.0 % limit
-    }
-}

@@ -12,7 +12,7 @@ use crate::clock::{self, rfc3339};
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept};
 use crate::hub::Handle;
-use crate::{archive, launch};
+use crate::{archive, fault, launch};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -164,7 +164,9 @@ pub(super) async fn schedule_as(
             warnings.join("; ")
         ));
     }
+    fault::before("artifact", "copy");
     let kept = keep(hub, &handle.id, &document).await?;
+    fault::after("artifact", "copy");
     let asked = ask(handle, id, trigger, guards, &document, &kept).await;
     let replaced = now
         .record

@@ -6,7 +6,7 @@ use crate::actor::{Published, Wake};
 use crate::ask::Ask;
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, launch, origin, recovery};
+use crate::{clock, fault, launch, origin, recovery};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -330,7 +330,9 @@ pub async fn taken(
                 waiter,
                 taken: true,
             };
+            fault::before("mailbox", "taken");
             super::sessions::act(&handle, taken).await?;
+            fault::after("mailbox", "taken");
             Ok(StatusCode::OK)
         }
         None => Err(ApiError::conflict(

@@ -2,6 +2,7 @@
 
 use super::{ApiError, Shared, read};
 use crate::actor::Wake;
+use crate::fault;
 use crate::hub::Handle;
 use axum::Json;
 use axum::body::Bytes;
@@ -128,6 +129,11 @@ pub async fn exited(
         next = tokio::time::timeout(HOLD, decided) => next.unwrap_or(NextView::Wait),
         () = hub.stop.cancelled() => NextView::Wait,
     };
+    match next {
+        NextView::Relaunch { .. } => fault::before("launcher", "relaunch"),
+        NextView::Environment => fault::before("launcher", "environment"),
+        NextView::Exit | NextView::Wait => {}
+    }
     Ok(Json(next))
 }
 
@@ -178,7 +184,10 @@ pub async fn environment(
     }
     let body: EnvironmentBody = read::body(&body)?;
     match hub.launches.lend(&handle.id, body.env) {
-        true => Ok(()),
+        true => {
+            fault::after("launcher", "environment");
+            Ok(())
+        }
         false => Err(ApiError::conflict(
             "nobody has asked for it",
             "ask again what to do next",

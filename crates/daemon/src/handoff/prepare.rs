@@ -7,7 +7,7 @@ use crate::actor::Wake;
 use crate::api::types::MessageView;
 use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
-use crate::{api, transcripts};
+use crate::{api, fault, transcripts};
 use sm_core::{Artifact, ArtifactKind, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -27,6 +27,7 @@ pub async fn prepare(seat: Seat, id: HandoffId) {
         Some(handoff) => make(&seat, handoff).await,
         None => return, // another one took its place
     };
+    fault::after("effect", "prepare");
     seat.event(Event::HandoffPrepared {
         handoff: id,
         prepared,
@@ -45,6 +46,7 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     let (given, mut artifacts) = document?;
     artifacts.extend([snapshot, log, transcript]);
     artifacts.extend(write_in_flight(&folder, &in_flight));
+    fault::after("artifact", "in flight");
     Ok(Prepared {
         document: given,
         artifacts,
@@ -94,6 +96,7 @@ fn keep_again(path: &str, copy: &Path, most: u64) -> Result<(String, Vec<Artifac
             return Err(format!("{error}, and the copy {} is gone", copy.display()));
         }
     };
+    fault::after("artifact", "document");
     let mut artifacts = vec![Artifact {
         kind: ArtifactKind::Document,
         path: copy.to_string_lossy().into_owned(),
@@ -129,6 +132,7 @@ async fn snapshot(seat: &Seat, folder: &Path) -> Result<Artifact, (PathBuf, Stri
         move || place::create(&path)?.write_all(text.as_bytes())
     });
     written.await.map_err(|error| failed(&error.to_string()))?;
+    fault::after("artifact", "snapshot");
     Ok(Artifact {
         kind: ArtifactKind::Snapshot,
         bytes: size(&path),
@@ -207,7 +211,9 @@ async fn transcript(
             io::copy(&mut source, &mut place::create(&to)?)
         }
     });
-    match copied.await {
+    let copied = copied.await;
+    fault::after("artifact", "transcript");
+    match copied {
         Ok(bytes) => Ok(Artifact {
             kind: ArtifactKind::Transcript,
             path: to.to_string_lossy().into_owned(),
@@ -233,6 +239,7 @@ pub async fn complete_transcript(seat: Seat, handoff: Handoff) {
         return;
     };
     let to = PathBuf::from(&kept.path);
+    fault::before("artifact", "completed transcript");
     if let Err(error) = blocking(move || grown(&from, &to)).await {
         tracing::debug!(session = %seat.record.id, %error, "transcript not completed");
     }
