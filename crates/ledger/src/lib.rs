@@ -10,6 +10,9 @@
 
 pub mod atoms;
 pub mod dialect;
+mod json;
 pub mod record;
+mod text;
 
-pub use record::{Outcome, Record, Speaker};
+pub use dialect::{Dialect, Reader, detect};
+pub use record::{At, Outcome, Record, Speaker};

@@ -11,6 +11,8 @@ use std::borrow::Cow;
 pub enum Speaker {
     /// A person typed it, or somebody sent it to the agent: it is to be followed.
     Person,
+    /// A person typed it while the agent worked; it was shown between two steps of the turn.
+    Queued,
     /// The program put it there: reminders, hook output, results of its own commands.
     Program,
 }
@@ -26,12 +28,14 @@ pub enum Outcome {
 }
 
 /// One thing that happened, in the order of the transcript.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum Record<'a> {
     /// A text to the agent.
     Said { by: Speaker, text: Cow<'a, str> },
     /// A text of the agent's.
     Spoke { text: Cow<'a, str> },
+    /// The agent thought, and that is all the line tells.
+    Thought,
     /// The agent calls a tool. `input` is JSON as it stood there.
     Called {
         id: Cow<'a, str>,
