@@ -15,6 +15,7 @@ pub mod install;
 mod json;
 pub mod kind;
 pub mod launch;
+pub mod marks;
 pub mod parsed;
 pub mod paste;
 mod sgr;

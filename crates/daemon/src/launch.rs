@@ -154,6 +154,8 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     }
     // the agent's own tmux, if the shell that asked ran in one, is not this one
     env.retain(|(key, _)| !matches!(key.as_str(), "TMUX" | "TMUX_PANE"));
+    // nor is it a tool of the agent that asked
+    env.retain(|(key, _)| !sm_agents::marks::is_mark(key));
     hub.launches.prepare(
         id,
         Ticket {

@@ -8,6 +8,7 @@
 mod archive;
 #[path = "../common/mod.rs"]
 mod common;
+mod compaction;
 mod crashes;
 mod handoff;
 mod handoff_crashes;
@@ -15,6 +16,7 @@ mod handoff_hooks;
 mod handoff_people;
 mod installed;
 mod life;
+mod monitor;
 mod people;
 mod soak;
 mod turns;
