@@ -27,6 +27,12 @@ install)
     esac
     ;;
 uninstall)
+    # hooks that name a program which is gone would fail in every session of the agents
+    if [ -x "$bin/sm" ] && ! "$bin/sm" hooks remove; then
+        echo "the hooks of sm could not be taken out of your agents' settings: see above; nothing was removed" >&2
+        echo "take them out by hand, or run: rm \"$bin/sm\" \"$bin/sm-hook\"; then again: make uninstall" >&2
+        exit 1
+    fi
     rm -f "$bin/sm" "$bin/sm-hook" "$bash_dir/sm" "$zsh_dir/_sm" "$fish_dir/sm.fish" "$man"/sm.1 "$man"/sm-*.1
     rmdir "$man" "$bash_dir" "$zsh_dir" "$fish_dir" 2>/dev/null || true
     for dir in share/man share/bash-completion share/zsh share/fish share bin; do
@@ -34,6 +40,7 @@ uninstall)
     done
     echo "removed sm from $PREFIX. Your sessions' data are still there: sm's state and data folders"
     echo "(see 'Where things are' in the README); sm stop --purge, before uninstalling, removes them too."
+    echo "Hooks installed with --scope project are still in those projects: run sm hooks remove there before."
     ;;
 *) echo "usage: PREFIX=... install.sh install|uninstall" >&2; exit 64 ;;
 esac

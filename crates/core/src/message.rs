@@ -40,7 +40,9 @@ pub enum Purpose {
     Clear,
     /// A handoff's: the first prompt of the new context.
     Wake,
-    /// The monitor's: how full the context is.
+    /// The monitor's: the context is filling up. Never worth a request of its own.
+    Warning,
+    /// The monitor's: the context is nearly full.
     Alert,
     /// A handoff's: back to the old conversation. Proven by that conversation.
     Back,
@@ -51,7 +53,15 @@ impl Purpose {
     pub fn is_handoffs(self) -> bool {
         match self {
             Self::Clear | Self::Wake | Self::Back => true,
-            Self::Said | Self::Alert => false,
+            Self::Said | Self::Warning | Self::Alert => false,
+        }
+    }
+
+    /// The monitor's own words.
+    pub fn is_monitors(self) -> bool {
+        match self {
+            Self::Warning | Self::Alert => true,
+            Self::Said | Self::Clear | Self::Wake | Self::Back => false,
         }
     }
 }

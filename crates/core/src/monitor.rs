@@ -186,6 +186,9 @@ pub struct Gauge {
     window: Option<u64>,
     #[serde(default)]
     latch: Latch,
+    /// Tokens before the last compaction: a status line may still show them once more.
+    #[serde(default)]
+    echo: Option<u64>,
     /// How it came here: oldest first, at least some minutes apart.
     #[serde(default)]
     trail: Vec<Mark>,
@@ -221,6 +224,8 @@ pub enum Taken {
 
 /// Sources further apart than this are shown to disagree, percentage points.
 const DISAGREE: f64 = 5.0;
+/// … if what they say is of the same moment, milliseconds.
+const SAME_MOMENT: i64 = 3_000;
 /// The trend is that of the last hour, by marks that are so far apart …
 const MARKS_APART: i64 = 5 * 60_000;
 const TREND_OVER: i64 = 3_600_000;
@@ -234,6 +239,13 @@ impl Gauge {
         }
         if sample.at < self.since {
             return Taken::Stale;
+        }
+        // its time is that of the call: what it shows may be of before
+        if sample.source == UsageSource::StatusLine && self.echo.is_some() {
+            if sample.tokens == self.echo {
+                return Taken::Stale;
+            }
+            self.echo = None;
         }
         if sample.tokens.is_none_or(|n| n == 0) && sample.used_percentage.is_none_or(|p| p <= 0.0) {
             return Taken::Empty;
@@ -321,15 +333,29 @@ impl Gauge {
 
     /// The sources contradict each other: the lowest and the highest of them.
     pub fn disagreement(&self) -> Option<(f64, f64)> {
-        let known = self.samples.iter().filter_map(|s| self.percent_of(s));
+        let newest = self.samples.iter().map(|s| s.at).max()?;
+        let known = self.samples.iter().filter(|s| self.tells_of(s, newest));
+        let known = known.filter_map(|s| self.percent_of(s));
         let (low, high) = known.fold((f64::MAX, f64::MIN), |(low, high), p| {
             (low.min(p), high.max(p))
         });
         (high - low > DISAGREE).then_some((low, high))
     }
 
+    /// Whether a sample tells of the same moment as the newest one. The record tells of each request
+    /// when it is made; the others follow it, so one that is older knows nothing of it yet.
+    fn tells_of(&self, sample: &UsageSample, newest: Timestamp) -> bool {
+        let followed = self
+            .samples
+            .iter()
+            .filter(|other| other.source == UsageSource::Transcript)
+            .all(|record| sample.at >= record.at);
+        followed && newest.since(sample.at) <= SAME_MOMENT
+    }
+
     /// Another context, or the same after a compaction: what was known is over.
     pub fn begin(&mut self, now: Timestamp) {
+        self.echo = self.newest().and_then(|sample| sample.tokens).or(self.echo);
         self.samples.clear();
         self.trail.clear();
         self.since = now;
@@ -388,7 +414,7 @@ mod tests {
         UsageSample {
             source,
             used_percentage: Some(percent),
-            tokens: Some(1_000),
+            tokens: Some((2_000 * percent as u64).max(1_000)),
             window: Some(200_000),
             at: Timestamp(at),
         }
@@ -555,5 +581,43 @@ mod tests {
         assert!(said.starts_with("[sm context] Context at 50% (100,000 tokens"));
         assert!(said.contains("Consider writing a handoff doc and running `sm handoff <path>`."));
         assert!(said.contains("sm handoff --template"));
+    }
+
+    #[test]
+    fn only_samples_of_the_same_moment_disagree() {
+        use UsageSource::{Api, StatusLine, Transcript};
+        for (samples, apart, why) in [
+            (
+                vec![(StatusLine, 50.0, 1_300), (Transcript, 40.0, 1_000)],
+                true,
+                "it follows",
+            ),
+            (
+                vec![(StatusLine, 43.0, 1_300), (Transcript, 40.0, 1_000)],
+                false,
+                "near enough",
+            ),
+            (
+                vec![(StatusLine, 40.0, 1_000), (Transcript, 50.0, 1_300)],
+                false,
+                "it knows nothing of the next request",
+            ),
+            (
+                vec![(StatusLine, 50.0, 60_000), (Transcript, 40.0, 1_000)],
+                false,
+                "of long before",
+            ),
+            (
+                vec![(StatusLine, 50.0, 1_000), (Api, 40.0, 2_000)],
+                true,
+                "two that follow",
+            ),
+        ] {
+            let mut gauge = gauge();
+            for (source, percent, at) in samples {
+                gauge.take(sample(source, percent, at));
+            }
+            assert_eq!(gauge.disagreement().is_some(), apart, "{why}");
+        }
     }
 }

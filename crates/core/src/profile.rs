@@ -51,6 +51,8 @@ pub struct Profile {
     pub escape_interrupts: bool,
     /// How often the agent lets its hook hold up a compaction without being stopped by it for good.
     pub compaction_holds: u32,
+    /// Whether it goes on without one, with so many tokens used of such a window, where known. Pure.
+    pub compaction_waits: fn(Option<u64>, Option<u64>) -> bool,
     /// How much of a window can be used before the agent compacts or stops. Pure.
     pub usable: fn(u64) -> u64,
     /// How the context is cleared; None: it cannot be handed off.

@@ -37,6 +37,7 @@ pub const PROFILE: Profile = Profile {
     // One that is held up ends the turn, and comes again before the next prompt reaches the model:
     // nobody could be told to hand off.
     compaction_holds: 0,
+    compaction_waits: |_, _| false,
     // It reports 95 % of the window and compacts at 90 %.
     usable: |window| window / 95 * 90,
     clear: Some(Clear {

@@ -21,6 +21,7 @@ pub const PROFILE: Profile = Profile {
     paste_fit: fit,
     escape_interrupts: false,
     compaction_holds: 0,
+    compaction_waits: |_, _| false,
     usable: |window| window,
     clear: None,
     stashes: false,

@@ -113,43 +113,53 @@ impl Hooks {
         match self.command {
             Command::Install(change) => {
                 let program = hook_program()?;
-                change.each(out, |place, dry_run, out| {
+                let places = change.places()?;
+                if places.is_empty() {
+                    return Err(CommandError::refused(
+                        "no agent has settings here, so there is nothing to change",
+                    )
+                    .hint("name the agent: sm hooks install claude"));
+                }
+                change.each(places, out, |place, dry_run, out| {
                     place.install(&program, dry_run, out)
                 })
             }
-            Command::Remove(Remove { change }) => change.each(out, Place::remove),
+            Command::Remove(Remove { change }) => {
+                let places = change.places()?;
+                if places.is_empty() {
+                    // as it should be: an uninstall goes on
+                    return out.line("no agent has settings here, so sm's hooks are in none");
+                }
+                change.each(places, out, Place::remove)
+            }
             Command::Status(status) => status.run(out),
         }
     }
 }
 
 impl Change {
-    /// Does it for every agent that is meant; one that fails does not keep the others from it.
+    /// The settings that are meant: of the agent that is named, or of all that have some.
+    fn places(&self) -> Result<Vec<Place>> {
+        if let Some(agent) = self.agent {
+            return Ok(vec![Place::of(agent.kind(), self.scope)?]);
+        }
+        let mut there = Vec::new();
+        for kind in install::AGENTS {
+            let place = Place::of(kind, self.scope)?;
+            if place.file.parent().is_some_and(Path::is_dir) {
+                there.push(place);
+            }
+        }
+        Ok(there)
+    }
+
+    /// Does it for every one; one that fails does not keep the others from it.
     fn each(
         &self,
+        places: Vec<Place>,
         out: &mut Printer,
         mut act: impl FnMut(&Place, bool, &mut Printer) -> Result<()>,
     ) -> Result<()> {
-        let places = match self.agent {
-            Some(agent) => vec![Place::of(agent.kind(), self.scope)?],
-            None => {
-                let all = install::AGENTS.map(|kind| Place::of(kind, self.scope));
-                let mut there = Vec::new();
-                for place in all {
-                    let place = place?;
-                    if place.file.parent().is_some_and(Path::is_dir) {
-                        there.push(place);
-                    }
-                }
-                there
-            }
-        };
-        if places.is_empty() {
-            return Err(CommandError::refused(
-                "no agent has settings here, so there is nothing to change",
-            )
-            .hint("name the agent: sm hooks install claude"));
-        }
         let mut failed = None;
         for place in places {
             if let Err(error) = act(&place, self.dry_run, out)

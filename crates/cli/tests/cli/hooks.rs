@@ -304,3 +304,52 @@ fn a_project_has_settings_of_its_own() {
         .complains("has sm's hooks already");
     assert!(!file.exists());
 }
+
+#[test]
+fn without_any_settings_there_is_nothing_to_remove_and_nothing_wrong() {
+    let home = Home::new();
+    home.run(&["hooks", "remove"]).exits(0).says("in none");
+    home.run(&["hooks", "install"]).exits(1);
+}
+
+/// What `make uninstall` runs takes the hooks out before the programs they name are gone.
+#[test]
+fn an_uninstall_leaves_no_hook_behind() {
+    let (home, file) = home("claude", CLAUDE);
+    home.run(&["hooks", "install"]).exits(0);
+    assert_ne!(read(&file), CLAUDE);
+    let prefix = home.path().join("prefix");
+    let bin = prefix.join("bin");
+    fs::create_dir_all(&bin).unwrap();
+    for program in ["sm", "sm-hook"] {
+        fs::copy(
+            sm_testkit::clean::binary(program).unwrap(),
+            bin.join(program),
+        )
+        .unwrap();
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tools/install.sh");
+    let uninstall = || {
+        std::process::Command::new("sh")
+            .args([script, "uninstall"])
+            .env_clear()
+            .env("PATH", "/usr/bin:/bin")
+            .env("HOME", home.path())
+            .env("PREFIX", &prefix)
+            .output()
+            .unwrap()
+    };
+    // settings that cannot be read: nothing is taken away, and it is said
+    let installed = read(&file);
+    fs::write(&file, "{ broken").unwrap();
+    let refused = uninstall();
+    assert!(
+        !refused.status.success() && bin.join("sm").exists(),
+        "{refused:?}"
+    );
+    fs::write(&file, installed).unwrap();
+    let done = uninstall();
+    assert!(done.status.success(), "{done:?}");
+    assert_eq!(read(&file), CLAUDE);
+    assert!(!bin.exists());
+}

@@ -339,8 +339,9 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
     world.pane("api").shows("43% ctx · 43% ctx");
     // a sample may come after the turn: then it is said in the next one
     world.send_wait("api", "TOKENS: 110000\nSAY: much");
+    eventually("it is to be told", || levels(&world, "api") == [55]);
     world.wait_for("api", "idle");
-    world.send_wait("api", "SAY: still much");
+    world.send_wait("api", "SAY: the next turn carries it");
     world.given("[sm context] Context at 55%");
     world.wait_for("api", "idle");
     world.send_wait("api", "COMPACT:\nSAY: compacted");
@@ -349,8 +350,11 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
         world.show("api")["compactions"].as_u64() > Some(0)
     });
     world.send_wait("api", "TOKENS: 112000\nSAY: more");
+    eventually("it is to be told again", || {
+        levels(&world, "api") == [55, 56]
+    });
     world.wait_for("api", "idle");
-    world.send_wait("api", "SAY: still more");
+    world.send_wait("api", "SAY: and so does this one");
     world.given("[sm context] Context at 56%");
     world.wait_for("api", "idle");
     assert_eq!(world.show("api")["compactions"], 1);

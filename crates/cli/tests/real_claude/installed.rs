@@ -105,3 +105,24 @@ fn installed_and_given_with_the_launch_each_event_counts_once() {
     assert_eq!(ends.count(), 1, "{}", world.about("api"));
     assert_eq!(std::fs::read_to_string(&file).unwrap(), installed);
 }
+
+#[test]
+fn installed_and_given_with_the_launch_an_alert_and_a_compaction_count_once() {
+    let test = "installed_and_given_with_the_launch_an_alert_and_a_compaction_count_once";
+    let Some(world) = claude(test) else { return };
+    install(&world);
+    world.start_idle("api", &FREE);
+    world.fills("api", 104_000, &[52]);
+    world.usage(20_000);
+    world.type_compact();
+    world.wait_compactions("api", 1);
+    world.fills("api", 106_000, &[52, 53]);
+    assert_eq!(world.show("api")["compactions"], 1);
+    let done = world.events("api");
+    let done = done
+        .iter()
+        .filter(|line| line.contains(" compaction compaction "));
+    assert_eq!(done.count(), 1, "{}", world.about("api"));
+    let screen = world.screen("api");
+    assert_eq!(screen.matches("my-own-42-line").count(), 1, "{screen}");
+}

@@ -43,7 +43,12 @@ impl World {
     pub fn alerts(&self, session: &str) -> Vec<Value> {
         let all = self.ask(&format!("/sessions/{session}/messages?all=true"));
         let mut all = all.as_array().cloned().unwrap_or_default();
-        all.retain(|m| m["text"].as_str().unwrap_or_default().starts_with("[sm context] "));
+        all.retain(|m| {
+            m["text"]
+                .as_str()
+                .unwrap_or_default()
+                .starts_with("[sm context] ")
+        });
         all
     }
 
@@ -66,6 +71,23 @@ impl World {
             self.levels(session),
             self.about(session)
         );
+    }
+
+    /// A turn in which the context becomes so full, and in which the agent is told.
+    #[track_caller]
+    pub fn fills(&self, session: &str, tokens: u64, levels: &[u64]) {
+        let name = format!("gate-{tokens}-{}", levels.len());
+        let gate = self.gate(&name);
+        self.wait_state(session, "idle");
+        self.usage(tokens);
+        self.send_wait(session, &format!("RUN: read l < {name}\nTHEN: true"), &[]);
+        gate.wait_for_reader();
+        self.wait_levels(session, levels);
+        gate.open();
+        self.wait_state(session, "idle");
+        let last = self.alerts(session).pop().unwrap();
+        let told = self.wait_message(session, last["id"].as_str().unwrap(), "consumed");
+        assert_eq!(told["way"], "hook_answer", "{told}");
     }
 
     /// Waits for the request of a main conversation after `seq` others.
@@ -147,7 +169,10 @@ fn alerts_arrive_inside_the_running_turn_and_nothing_is_typed() {
 
     // all of it in one turn, by hooks
     let shown_now = world.show("api");
-    assert_eq!((&shown_now["turn"], &shown_now["state"]), (&1.into(), &"working".into()));
+    assert_eq!(
+        (&shown_now["turn"], &shown_now["state"]),
+        (&1.into(), &"working".into())
+    );
     for alert in world.alerts("api") {
         assert_eq!(alert["way"], "hook_answer", "{alert:#}");
     }
@@ -156,7 +181,11 @@ fn alerts_arrive_inside_the_running_turn_and_nothing_is_typed() {
     let last = closing(&world, "api");
     assert_eq!(occurrences(&last, ALERT), 2);
     assert_eq!(world.levels("api"), [50, 70]);
-    assert_eq!(world.show("api")["turn"], 2, "no turn but for the closing words");
+    assert_eq!(
+        world.show("api")["turn"],
+        2,
+        "no turn but for the closing words"
+    );
 }
 
 #[test]
@@ -165,13 +194,8 @@ fn alerts_do_not_repeat_over_200_rounds_a_restart_and_a_crash() {
         return;
     };
     world.start_idle("api", &FREE);
-    world.usage(104_000);
-    world.send_wait("api", "RUN: true\nTHEN: true", &[]);
-    world.wait_levels("api", &[52]);
-    world.usage(134_000);
-    world.send_wait("api", "RUN: true\nTHEN: true", &[]);
-    world.wait_levels("api", &[52, 67]);
-    world.wait_state("api", "idle");
+    world.fills("api", 104_000, &[52]);
+    world.fills("api", 134_000, &[52, 67]);
     let rounds = || world.main_requests().len();
     let leg = |name: &str, between: &dyn Fn()| {
         let from = rounds();
@@ -227,15 +251,28 @@ fn a_warning_at_the_end_of_a_turn_costs_no_request() {
     world.wait_levels("api", &[52]);
     let shown_now = world.wait_state("api", "idle");
     assert_eq!(shown_now["turn"], 1);
-    assert_eq!(world.alerts("api")[0]["state"], "queued", "{:#?}", world.alerts("api"));
+    assert_eq!(
+        world.alerts("api")[0]["state"],
+        "queued",
+        "{:#?}",
+        world.alerts("api")
+    );
     world.send_wait("api", "SAY: a turn without tools", &[]);
     let next = world.request_after(first);
-    assert_eq!(occurrences(&next, "a turn without tools"), 1, "it is the person's");
+    assert_eq!(
+        occurrences(&next, "a turn without tools"),
+        1,
+        "it is the person's"
+    );
     assert_eq!(occurrences(&next, ALERT), 1, "and carries the warning");
     world.wait_state("api", "idle");
     let last = closing(&world, "api");
     assert_eq!(occurrences(&last, ALERT), 1);
     assert_eq!(world.show("api")["turn"], 3);
     let main = world.main_requests();
-    assert_eq!(main.iter().filter(|r| r.seq >= first).count(), 3, "one for each turn");
+    assert_eq!(
+        main.iter().filter(|r| r.seq >= first).count(),
+        3,
+        "one for each turn"
+    );
 }

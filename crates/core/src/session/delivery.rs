@@ -83,7 +83,7 @@ impl Session {
     /// An alert begins no turn of its own, which would only fill the context: it joins the next one,
     /// unless it has become urgent.
     fn waits_for_a_turn(&self, message: &Message) -> bool {
-        message.meta.purpose == Purpose::Alert
+        message.meta.purpose.is_monitors()
             && message.meta.mode != Mode::Urgent
             && self.rec.state == State::Idle
     }
@@ -356,8 +356,27 @@ impl Session {
         if self.profile.hook_answer_limit.is_none() || !self.may_answer() {
             return Answered::No;
         }
+        self.answer_with(request, |m| m.meta.mode != Mode::Sequential, now)
+    }
+
+    /// What the monitor has to say goes in beside a prompt, which costs nothing: a turn without
+    /// tools has no other place for it.
+    pub(super) fn answer_prompt(&mut self, request: RequestId, now: Timestamp) -> Answered {
+        let wanted = |m: &Message| m.meta.purpose.is_monitors();
+        let waits = self.in_order().any(wanted);
+        if !waits || self.profile.hook_answer_limit.is_none() || !self.may_answer() {
+            return Answered::No;
+        }
+        self.answer_with(request, wanted, now)
+    }
+
+    fn answer_with(
+        &mut self,
+        request: RequestId,
+        wanted: impl Fn(&Message) -> bool,
+        now: Timestamp,
+    ) -> Answered {
         let limit = self.profile.hook_answer_limit.unwrap_or(0);
-        let wanted = |m: &Message| m.meta.mode != Mode::Sequential;
         let ids = self.fitting(
             Way::HookAnswer,
             |text| text.chars().count() <= limit,
@@ -397,8 +416,14 @@ impl Session {
             return Answered::No;
         }
         let fits = |text: &str| text.chars().count() <= stop.limit && (stop.exact)(text);
+        // a warning goes along with others, and otherwise waits for the next turn: by itself it
+        // would begin one
         let ids = self.fitting(Way::StopAnswer, fits, |_| true);
-        if ids.is_empty() {
+        let worth = |id: &MessageId| {
+            let purpose = self.message(id).map(|m| m.meta.purpose);
+            purpose.is_some_and(|purpose| purpose != Purpose::Warning)
+        };
+        if !ids.iter().any(worth) {
             return Answered::No;
         }
         let text = self.compose(&ids, Way::StopAnswer);

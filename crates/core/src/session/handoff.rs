@@ -447,7 +447,7 @@ impl Session {
             return false;
         };
         match message.meta.purpose {
-            Purpose::Said | Purpose::Alert => true,
+            Purpose::Said | Purpose::Warning | Purpose::Alert => true,
             Purpose::Clear => {
                 open.state != HandoffState::Prepared || open.course != Course::Forward
             }

@@ -7,6 +7,10 @@ use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
 use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal};
 
+/// A compaction that a person cancels brings its command back into the composer: a text that is
+/// pasted right then would stand behind it.
+const AFTER_COMPACTION: i64 = 700;
+
 impl Session {
     pub(super) fn hook(&mut self, call: HookCall, now: Timestamp) {
         let request = call.request;
@@ -97,11 +101,14 @@ impl Session {
                     self.journal();
                 }
                 self.rec.stop_answers = 0;
-                self.compacted(now);
+                self.compaction_left(now);
                 self.consume_submitted(now);
                 self.open_turn();
                 self.prompt_proves(&text, Proof::Hook, now);
                 self.become_state(State::Working, "a prompt was accepted", now);
+                if let Some(request) = request {
+                    return self.answer_prompt(request, now);
+                }
             }
             Signal::ToolsFinished => {
                 self.rec.stop_answers = 0;
@@ -116,7 +123,7 @@ impl Session {
                 again: _,
                 background_tasks,
             } => {
-                self.compacted(now);
+                self.compaction_left(now);
                 self.consume_submitted(now);
                 self.first_turn_over(now);
                 if let Some(request) = request
@@ -185,8 +192,7 @@ impl Session {
         self.record_line(EntryKind::Context, text);
     }
 
-    /// Compaction is reported by several hooks, some of which may get lost; it is counted when it
-    /// was under way.
+    /// The compaction is over and was one: the agent said so, or its record does.
     pub(super) fn compacted(&mut self, now: Timestamp) {
         if self.rec.state != State::Compacting {
             return;
@@ -194,10 +200,23 @@ impl Session {
         if !self.was_reported(now) {
             self.count_compaction(now);
         }
+        let recheck = self.recheck_at;
+        self.compaction_left(now);
+        self.recheck_at = recheck;
+    }
+
+    /// Something else happens, so nothing is compacted any more. Whether anything was, is not known:
+    /// one that was cancelled, failed or found nothing to compact leaves the context as it was. If
+    /// the hooks at its end were lost, the record tells.
+    pub(super) fn compaction_left(&mut self, now: Timestamp) {
+        if self.rec.state != State::Compacting {
+            return;
+        }
         if self.rec.turn_open {
             self.become_state(State::Working, "the turn goes on after a compaction", now);
         } else {
-            self.become_state(State::Idle, "its context was compacted", now);
+            self.become_state(State::Idle, "its compaction is over", now);
+            self.recheck_at = self.recheck_at.max(now.plus(AFTER_COMPACTION));
         }
         self.journal();
     }
@@ -212,7 +231,7 @@ impl Session {
     }
 
     pub(super) fn working(&mut self, why: &str, now: Timestamp) {
-        self.compacted(now); // nothing of a turn happens while a context is compacted
+        self.compaction_left(now); // nothing of a turn happens while a context is compacted
         self.open_turn();
         self.become_state(State::Working, why, now);
     }

@@ -57,8 +57,10 @@ impl Session {
         if !self.rec.state.is_live() || self.rec.process.is_some_and(|own| own != status.process) {
             return;
         }
+        let compacting = self.rec.state == State::Compacting;
         self.read_status(&status, now, now); // it was read just now
-        if status.activity == Activity::Idle && self.lags(now) {
+        // (a compaction that was cancelled brings its command back in a moment)
+        if status.activity == Activity::Idle && self.lags(now) && !compacting {
             self.recheck_at = self.recheck_at.min(now); // what was waited for
         }
     }
@@ -142,7 +144,7 @@ impl Session {
                     self.become_state(State::Idle, "its own status says so", now);
                 }
                 State::Starting => self.become_state(State::Idle, "it is ready", now),
-                State::Compacting => self.compacted(now),
+                State::Compacting => self.compaction_left(now),
                 State::Idle | State::Exited | State::Lost => {}
             },
             Activity::Waiting(need) => match self.rec.state {

@@ -263,7 +263,10 @@ impl Session {
         match (self.flight_purpose(), self.profile.clear?.proof) {
             (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_FIRST_LOOK),
             (Purpose::Clear, ClearProof::AtOnce) => Some(CLEAR_LOOK),
-            (Purpose::Said | Purpose::Alert | Purpose::Wake | Purpose::Back, _) => None,
+            (
+                Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake | Purpose::Back,
+                _,
+            ) => None,
         }
     }
 

@@ -130,7 +130,14 @@ impl Session {
             Level::Critical => &texts.critical_agent,
         };
         let about = format!("alert{}", reached.percent);
-        self.tell_agent(&about, values.fill(template), now);
+        let purpose = match reached.level {
+            Level::Warning => Purpose::Warning,
+            Level::Critical => Purpose::Alert,
+        };
+        if reached.level == Level::Critical {
+            self.withdraw_warnings(now); // this says it all
+        }
+        self.tell_agent(&about, purpose, values.fill(template), now);
         if reached.level == Level::Critical {
             self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
             self.notify(NoticeKind::ContextHigh, values.fill(&texts.critical_owner));
@@ -138,7 +145,7 @@ impl Session {
     }
 
     /// Says something to the session's own agent, about the present context only.
-    fn tell_agent(&mut self, about: &str, text: String, now: Timestamp) {
+    fn tell_agent(&mut self, about: &str, purpose: Purpose, text: String, now: Timestamp) {
         let rec = &self.rec;
         let id = format!(
             "{}-g{}c{}-{about}",
@@ -151,7 +158,7 @@ impl Session {
             return;
         }
         let new = NewMessage::of_sm(id, text, Mode::Important);
-        let mut message = Message::accepted(new, Purpose::Alert, now);
+        let mut message = Message::accepted(new, purpose, now);
         message.meta.about = Some((self.rec.generation, self.rec.compactions));
         self.add(message);
     }
@@ -159,14 +166,21 @@ impl Session {
     /// Alerts about a context that is no more are dropped; what touched the agent is let finish.
     pub(super) fn drop_stale_alerts(&mut self, now: Timestamp) {
         let here = (self.rec.generation, self.rec.compactions);
-        let stale: Vec<MessageId> = self
-            .queue
-            .iter()
-            .filter(|m| m.meta.state.is_pending())
-            .filter(|m| m.meta.about.is_some_and(|about| about != here))
+        self.withdraw_all(|m| m.meta.about.is_some_and(|about| about != here), now);
+    }
+
+    fn withdraw_warnings(&mut self, now: Timestamp) {
+        self.withdraw_all(|m| m.meta.purpose == Purpose::Warning, now);
+    }
+
+    /// What has not touched the agent is taken back.
+    fn withdraw_all(&mut self, which: impl Fn(&Message) -> bool, now: Timestamp) {
+        let pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
+        let out: Vec<MessageId> = pending
+            .filter(|m| which(m))
             .map(|m| m.meta.id.clone())
             .collect();
-        for id in stale {
+        for id in out {
             let flying = self
                 .rec
                 .flight
@@ -214,7 +228,9 @@ impl Session {
         let (Some(request), true) = (request, automatic && wanted) else {
             return Answered::No;
         };
-        if self.rec.held_up.1 >= self.profile.compaction_holds {
+        let used = self.values();
+        let waits = (self.profile.compaction_waits)(used.tokens, used.window);
+        if !waits || self.rec.held_up.1 >= self.profile.compaction_holds {
             return Answered::No;
         }
         self.rec.held_up.1 += 1;
@@ -226,7 +242,7 @@ impl Session {
                 "a compaction is held up for a handoff",
             );
             if self.rec.open_handoff().is_none() {
-                self.tell_agent("imminent", text.clone(), now);
+                self.tell_agent("imminent", Purpose::Alert, text.clone(), now);
                 self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
             }
         }

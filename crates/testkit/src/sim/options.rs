@@ -274,6 +274,7 @@ impl Options {
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
                 escape_interrupts: true,
                 compaction_holds: 5,
+                compaction_waits: |_, _| true,
                 usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
@@ -298,6 +299,7 @@ impl Options {
                 paste_fit: |text| PasteFit::unless_command(text, &['/', '!']),
                 escape_interrupts: true,
                 compaction_holds: 5,
+                compaction_waits: |_, _| true,
                 usable: |window| window,
                 clear: Some(Clear {
                     command: "/clear",
@@ -318,6 +320,7 @@ impl Options {
                 paste_fit: |text| PasteFit::unless_command(text, &[]),
                 escape_interrupts: false,
                 compaction_holds: 0,
+                compaction_waits: |_, _| true,
                 usable: |window| window,
                 clear: None,
                 stashes: false,

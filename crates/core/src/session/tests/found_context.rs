@@ -309,7 +309,25 @@ fn a_compaction_is_over_when_tools_run() {
     b.hook(Signal::CompactionStarting { automatic: true });
     b.hook(Signal::ToolsFinished);
     assert_eq!(b.state(), "working");
+    assert_eq!(b.session.record().compactions, 0, "nothing proves one");
+    b.wait(10_000);
+    let at = Some(b.now);
+    b.on(Event::Facts(vec![Fact::CompactBoundary {
+        before: None,
+        after: None,
+        at,
+    }]));
     assert_eq!(b.session.record().compactions, 1);
+}
+
+#[test]
+fn a_compaction_that_was_cancelled_is_none() {
+    let mut b = Bench::idle();
+    b.hook(Signal::CompactionStarting { automatic: false });
+    b.wait(3_000);
+    b.on(Event::Status(status("c1", Activity::Idle, b.now)));
+    assert_eq!(b.state(), "idle");
+    assert_eq!(b.session.record().compactions, 0);
 }
 
 #[test]

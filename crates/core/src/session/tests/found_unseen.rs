@@ -14,6 +14,7 @@ const GENERIC: Profile = Profile {
     paste_fit: |text| PasteFit::unless_command(text, &[]),
     escape_interrupts: false,
     compaction_holds: 5,
+    compaction_waits: |_, _| true,
     usable: |window| window,
     clear: None,
     stashes: false,

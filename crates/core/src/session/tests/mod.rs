@@ -36,6 +36,7 @@ const CLAUDE: Profile = Profile {
     paste_fit: |text| PasteFit::unless_command(text, &['/', '!', '#']),
     escape_interrupts: true,
     compaction_holds: 5,
+    compaction_waits: |used, _| used.is_none_or(|used| used < 180_000),
     usable: |window| window,
     clear: Some(Clear {
         command: "/clear",

@@ -3,7 +3,6 @@
 use super::handoff::{asked, stop};
 use super::*;
 use crate::handoff::Trigger;
-use crate::message::Purpose;
 use crate::monitor::{Monitor, OnCompaction};
 
 fn usage(percent: f64, at: Timestamp) -> Signal {
@@ -23,7 +22,7 @@ impl Bench {
     }
     fn alerts(&self) -> Vec<String> {
         let all = self.session.queue.iter().chain(&self.session.finals);
-        all.filter(|m| m.meta.purpose == Purpose::Alert)
+        all.filter(|m| m.meta.purpose.is_monitors())
             .map(|m| m.meta.id.to_string())
             .collect::<std::collections::BTreeSet<_>>()
             .into_iter()
@@ -187,6 +186,11 @@ fn a_compaction_is_held_up_for_a_handoff_a_few_times_and_no_more() {
     bench.monitor(|monitor| monitor.on_compaction = OnCompaction::Handoff);
     let outcome = bench.hook(Signal::CompactionStarting { automatic: false });
     assert_eq!(answers(&outcome), [Answer::Nothing], "a person's own");
+    let mut bench = Bench::working();
+    bench.monitor(|monitor| monitor.on_compaction = OnCompaction::Handoff);
+    bench.sample(95.0);
+    let outcome = bench.hook(Signal::CompactionStarting { automatic: true });
+    assert_eq!(answers(&outcome), [Answer::Nothing], "it could not go on");
 }
 
 #[test]
@@ -258,8 +262,7 @@ fn a_warning_wakes_no_idle_agent_but_joins_its_next_turn() {
             assert!(!pasted(&outcome), "it would only fill the context");
         }
     }
-    bench.prompt_accepted("c1", "go on");
-    let outcome = bench.hook(Signal::ToolsFinished);
+    let outcome = bench.prompt_accepted("c1", "go on");
     assert!(matches!(&answers(&outcome)[..], [Answer::Context { .. }]));
 }
 
@@ -365,4 +368,65 @@ fn a_record_that_is_read_again_tells_nothing_new() {
         assert_eq!(tokens, Some(7_000), "{read_again}");
         assert_eq!(bench.alerts(), alerts, "{read_again}");
     }
+}
+
+#[test]
+fn a_warning_at_the_end_of_a_turn_waits_for_the_next_and_costs_no_request() {
+    let mut bench = Bench::working();
+    bench.sample(55.0);
+    let outcome = stop(&mut bench);
+    assert_eq!(answers(&outcome), [Answer::Nothing], "the turn may end");
+    assert_eq!(bench.state(), "idle");
+    let outcome = bench.prompt_accepted("c1", "go on");
+    assert!(
+        matches!(&answers(&outcome)[..], [Answer::Context { text }] if text.contains("Context at 55%")),
+        "{outcome:?}"
+    );
+}
+
+#[test]
+fn a_warning_goes_along_with_what_goes_in_anyway_and_a_critical_one_goes_alone() {
+    let mut bench = Bench::working();
+    bench.sample(55.0);
+    bench.send("m1", "hello");
+    let outcome = stop(&mut bench);
+    assert!(
+        matches!(&answers(&outcome)[..], [Answer::Continue { text }] if text.contains("Context at 55%") && text.contains("hello")),
+        "{outcome:?}"
+    );
+    let mut bench = Bench::working();
+    bench.sample(70.0);
+    let outcome = stop(&mut bench);
+    assert!(matches!(&answers(&outcome)[..], [Answer::Continue { .. }]));
+}
+
+#[test]
+fn a_warning_that_waits_gives_way_to_the_critical_one_and_never_presses() {
+    let mut bench = Bench::idle();
+    bench.sample(55.0);
+    bench.wait(60_000);
+    assert_eq!(bench.session.queue()[0].meta.mode, Mode::Important);
+    bench.sample(70.0);
+    assert_eq!(bench.receipt("s1-g1c0-alert50"), MessageState::Withdrawn);
+    let waiting: Vec<_> = bench
+        .session
+        .queue()
+        .iter()
+        .map(|m| m.meta.id.as_str())
+        .collect();
+    assert_eq!(waiting, ["s1-g1c0-alert65"]);
+}
+
+#[test]
+fn a_status_line_that_still_shows_what_was_before_a_compaction_is_not_heard() {
+    let mut bench = Bench::working();
+    bench.sample(70.0);
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    bench.hook(Signal::CompactionDone);
+    bench.sample(70.0);
+    assert_eq!(bench.session.record().gauge.percent(), None);
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert65"]);
+    bench.sample(12.0);
+    bench.sample(70.0);
+    assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert65");
 }
