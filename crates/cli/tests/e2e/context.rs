@@ -170,6 +170,8 @@ fn a_compaction_arms_them_again_once_and_gives_back_what_was_handed() {
     eventually("the warning is said again", || {
         levels(&world, "api").len() == 2
     });
+    world.wait_for("api", "idle");
+    world.send_wait("api", "SAY: at the latest with this prompt");
     world.given("[sm context] Context at 52%");
     world.wait_for("api", "idle");
     assert_eq!(world.show("api")["compactions"], 1);
