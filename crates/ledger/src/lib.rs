@@ -7,9 +7,11 @@
 //! | `record` | what a transcript tells, in words that are the same for every agent |
 //! | `dialect` | the transcripts of each agent -> records; streaming |
 //! | `atoms` | paths, identifiers and hashes in a text: what an agent acts on |
+//! | `fidelity` | how much of what is needed after a boundary is in a document |
 
 pub mod atoms;
 pub mod dialect;
+pub mod fidelity;
 mod json;
 pub mod record;
 mod text;
