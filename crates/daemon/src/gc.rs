@@ -9,8 +9,10 @@ use crate::hub::{Handle, Hub};
 use serde::Serialize;
 use sm_core::{Handoff, Timestamp};
 use sm_store::Prune;
-use std::path::Path;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::{Duration, SystemTime};
 
 #[derive(Debug, Serialize, PartialEq, Eq)]
 pub struct Report {
@@ -28,6 +30,8 @@ pub struct Item {
 }
 
 const DAY: i64 = 86_400_000;
+/// A folder that no handoff names after so long is nobody's.
+const UNNAMED: Duration = Duration::from_secs(24 * 3600);
 
 pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> {
     let now = clock::now();
@@ -136,7 +140,9 @@ async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiErr
         let needed = |handoff: &Handoff| {
             handoff.state.is_open() || (now.record.state.is_live() && Some(&handoff.id) == latest)
         };
+        let mut named = HashSet::new();
         for handoff in api::stored_handoffs(hub, &handle.id).await? {
+            named.insert(PathBuf::from(&handoff.folder));
             let ended = handoff.done_at.unwrap_or(handoff.created_at);
             let folder = Path::new(&handoff.folder);
             let bytes = size(folder);
@@ -154,8 +160,34 @@ async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiErr
                 reason: format!("handed off more than {days} days ago"),
             });
         }
+        let own = |folder: &PathBuf| handoff::is_own(folder, &bases, &handle.id);
+        for folder in folders(&bases).filter(own) {
+            if named.contains(&folder) || !is_old(&folder) {
+                continue;
+            }
+            items.push(Item {
+                session: now.record.name.to_string(),
+                bytes: size(&folder),
+                path: folder.to_string_lossy().into_owned(),
+                reason: "left behind by a handoff that was never scheduled: sm was killed".into(),
+            });
+        }
     }
     Ok(items)
+}
+
+fn folders(bases: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
+    let entries = bases.iter().filter_map(|base| std::fs::read_dir(base).ok());
+    entries.flatten().flatten().map(|entry| entry.path())
+}
+
+/// Not one that is being made. A link is not followed.
+fn is_old(folder: &Path) -> bool {
+    let Ok(meta) = std::fs::symlink_metadata(folder) else {
+        return false;
+    };
+    let modified = meta.modified().unwrap_or_else(|_| SystemTime::now());
+    meta.is_dir() && modified.elapsed().is_ok_and(|age| age > UNNAMED)
 }
 
 fn size(path: &Path) -> u64 {

@@ -71,3 +71,48 @@ fn the_successor_is_told_of_children_and_messages() {
     assert_eq!(after["children"], json!([kid["id"]]));
     assert_eq!(kid["parent"], after["id"]);
 }
+
+#[test]
+fn only_old_folders_that_no_handoff_names_are_collected() {
+    let world = World::new();
+    let id = text(&world.agent("api")["id"]);
+    let turn = Turn::begin(&world, "api");
+    let notes = document(&world, "notes.md", "half done");
+    let handoff = turn.scheduled(&world, &notes);
+    turn.end();
+    let done = reaches(&world, &handoff, &["done"]);
+    let named = std::path::PathBuf::from(text(&done["folder"]));
+    let base = named.parent().unwrap();
+    let made = |name: &str, old: bool| {
+        let folder = base.join(name);
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("handoff.md"), "a copy").unwrap();
+        if old {
+            age(&folder);
+        }
+        folder
+    };
+    age(&named);
+    let left = made(&format!("{id}-20200101-000000"), true);
+    let fresh = made(&format!("{id}-20200101-000001"), false);
+    let strange = made("somebody-elses", true);
+
+    let shown = world.sm(&["gc", "--json"]).exits(0).json();
+    let items = shown["items"].as_array().unwrap();
+    assert_eq!(items.len(), 1, "{shown}");
+    assert_eq!(items[0]["path"], left.to_str().unwrap());
+    assert!(left.exists(), "shown before it is done");
+    world
+        .sm(&["gc", "--yes"])
+        .exits(0)
+        .says("removed: 1 item")
+        .says("never scheduled");
+    assert!(!left.exists());
+    assert!(named.exists() && fresh.exists() && strange.exists());
+}
+
+fn age(folder: &std::path::Path) {
+    let long_ago = std::time::SystemTime::UNIX_EPOCH + std::time::Duration::from_secs(1);
+    let folder = std::fs::File::open(folder).unwrap();
+    folder.set_modified(long_ago).unwrap();
+}
