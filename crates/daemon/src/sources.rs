@@ -5,11 +5,12 @@
 use crate::actor::Wake;
 use crate::hub::Handle;
 use sm_agents::kind::{self, Tail};
-use sm_core::signal::StatusReading;
+use sm_core::signal::{Fact, StatusReading};
 use sm_core::{AgentKind, ConversationId, Event};
 use std::fs::File;
-use std::io::{Read, Seek, SeekFrom};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use tokio::sync::Mutex;
 
 /// An older part of a long transcript is not read: proofs of what is under way are at its end.
@@ -29,7 +30,7 @@ pub enum Reach {
 
 pub struct Sources {
     agent: AgentKind,
-    transcript: Mutex<Option<Transcript>>,
+    transcript: Arc<Mutex<Option<Transcript>>>,
 }
 
 struct Transcript {
@@ -46,42 +47,50 @@ impl Sources {
     pub fn new(agent: AgentKind) -> Self {
         Self {
             agent,
-            transcript: Mutex::new(None),
+            transcript: Arc::default(),
         }
     }
 
     /// Reads what is new.
     pub async fn read(&self, handle: &Handle) -> Reach {
-        let mut guard = self.transcript.lock().await;
-        let Some(transcript) = guard.take_if(|t| !t.is_at_end()) else {
-            return match guard.as_ref() {
-                Some(_) => Reach::End,
-                None => Reach::Failed,
-            };
-        };
-        // files are read on a thread for it: a slow disk must not stop other sessions
-        let read = tokio::task::spawn_blocking(move || {
-            let mut transcript = transcript;
-            let result = transcript.read_on();
-            (transcript, result)
-        });
-        let Ok((transcript, result)) = read.await else {
-            return Reach::Failed;
-        };
-        *guard = Some(transcript);
+        let to = handle.clone();
+        let result = self
+            .read_new(move |facts| to.send(Wake::Event(Event::Facts(facts))))
+            .await;
         match result {
-            Ok(facts) => {
-                if !facts.is_empty() {
-                    handle.send(Wake::Event(Event::Facts(facts)));
-                }
-                Reach::End
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Reach::NoFile,
+            Ok(reach) => reach,
             Err(error) => {
                 tracing::debug!(session = %handle.id, %error, "transcript not readable");
                 Reach::Failed
             }
         }
+    }
+
+    /// Whoever asked may hang up meanwhile: the reading goes on, and nothing of it is lost.
+    async fn read_new(&self, tell: impl FnOnce(Vec<Fact>) + Send + 'static) -> io::Result<Reach> {
+        let mut guard = Arc::clone(&self.transcript).lock_owned().await;
+        match guard.as_ref() {
+            Some(transcript) if transcript.is_at_end() => return Ok(Reach::End),
+            Some(_) => {}
+            None => return Ok(Reach::Failed),
+        }
+        // files are read on a thread for it: a slow disk must not stop other sessions
+        let read = tokio::task::spawn_blocking(move || {
+            let Some(transcript) = guard.as_mut() else {
+                return Ok(Reach::Failed);
+            };
+            match transcript.read_on() {
+                Ok(facts) => {
+                    if !facts.is_empty() {
+                        tell(facts);
+                    }
+                    Ok(Reach::End)
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Reach::NoFile),
+                Err(error) => Err(error),
+            }
+        });
+        read.await.unwrap_or(Ok(Reach::Failed))
     }
 
     /// Turns to another transcript, after the old one was read to its end.
@@ -123,7 +132,7 @@ impl Transcript {
         self.opened && size.is_ok_and(|size| size == self.offset)
     }
 
-    fn read_on(&mut self) -> std::io::Result<Vec<sm_core::signal::Fact>> {
+    fn read_on(&mut self) -> io::Result<Vec<Fact>> {
         let mut file = File::open(&self.path)?;
         let size = file.metadata()?.len();
         if !self.opened {
@@ -179,4 +188,45 @@ fn read_small(path: &Path) -> Option<Vec<u8>> {
         .read_to_end(&mut bytes)
         .ok()?;
     Some(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    const LINE: &str = r#"{"type":"user","uuid":"u1","timestamp":"2026-01-01T00:00:00Z","message":{"role":"user","content":"hello"}}"#;
+
+    #[tokio::test]
+    async fn a_reader_that_hangs_up_loses_neither_facts_nor_the_transcript() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("t.jsonl");
+        std::fs::write(&path, format!("{LINE}\n")).unwrap();
+        let sources = Sources::new(AgentKind::Claude);
+        let conversation = ConversationId::new("c1").unwrap();
+        *sources.transcript.lock().await = Some(Transcript {
+            path: path.clone(),
+            conversation: conversation.clone(),
+            offset: 0,
+            tail: Tail::new(AgentKind::Claude, conversation),
+            skip_line: false,
+            opened: false,
+        });
+        let (told, facts) = mpsc::channel();
+        let mut reading = Box::pin(sources.read_new(move |facts| told.send(facts).unwrap()));
+        tokio::select! {
+            biased;
+            done = reading.as_mut() => panic!("it was to be dropped on its way: {done:?}"),
+            () = std::future::ready(()) => {}
+        }
+        drop(reading);
+        assert_eq!(sources.followed().await, Some(path));
+        assert!(
+            sources
+                .read_new(|_| panic!("told twice"))
+                .await
+                .is_ok_and(|reach| reach == Reach::End)
+        );
+        assert_eq!(facts.recv().unwrap().len(), 1);
+    }
 }
