@@ -83,7 +83,8 @@ impl Fake {
             .parse()
             .unwrap();
         let path = status::status_path(&self.env.home().join(".claude"), pid);
-        status::parse(&std::fs::read(path).unwrap()).unwrap()
+        let read = || status::parse(&std::fs::read(&path).ok()?);
+        wait_until(DEADLINE, read).expect("its status file")
     }
 
     fn facts(&self) -> Vec<Fact> {
