@@ -84,7 +84,7 @@ impl Fake {
             .unwrap();
         let path = status::status_path(&self.env.home().join(".claude"), pid);
         let read = || status::parse(&std::fs::read(&path).ok()?);
-        wait_until(DEADLINE, read).expect("its status file")
+        wait_until(DEADLINE, read).unwrap()
     }
 
     fn facts(&self) -> Vec<Fact> {
