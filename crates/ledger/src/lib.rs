@@ -8,12 +8,14 @@
 //! | `dialect` | the transcripts of each agent -> records; streaming |
 //! | `atoms` | paths, identifiers and hashes in a text: what an agent acts on |
 //! | `fidelity` | how much of what is needed after a boundary is in a document |
+//! | `redact` | secrets in a text, and the text without them |
 
 pub mod atoms;
 pub mod dialect;
 pub mod fidelity;
 mod json;
 pub mod record;
+pub mod redact;
 mod text;
 
 pub use dialect::{Dialect, Reader, detect};

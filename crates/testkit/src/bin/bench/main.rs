@@ -4,9 +4,10 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [hooks|sends|handoff|archive|events|footprint|idle]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|events|footprint|idle|redaction]…`
 
 mod archive;
+mod corpus;
 mod cost;
 mod events;
 mod footprint;
@@ -16,6 +17,7 @@ mod herd;
 mod hooks;
 mod idle;
 mod link;
+mod redaction;
 mod samples;
 mod sends;
 mod stamps;
@@ -31,7 +33,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 7] = [
+const ARMS: [(&str, Arm); 8] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
@@ -39,6 +41,7 @@ const ARMS: [(&str, Arm); 7] = [
     ("events", events::run),
     ("footprint", footprint::run),
     ("idle", idle::run),
+    ("redaction", redaction::run),
 ];
 
 fn main() -> ExitCode {
@@ -50,12 +53,13 @@ fn main() -> ExitCode {
     }
     let markdown = wanted.iter().any(|word| word == "--markdown");
     wanted.retain(|word| word != "--markdown");
+    corpus::take(&mut wanted);
     if let Some(unknown) = wanted
         .iter()
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle redaction"
         );
         return ExitCode::from(2);
     }

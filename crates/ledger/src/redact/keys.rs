@@ -1,0 +1,171 @@
+//! Which names stand for a secret.
+//!
+//! Must never take the name of a thing near a secret (its file, its length, its hash) for it.
+
+use super::rules::name;
+use super::value::Kind;
+
+/// The ends of names whose value is a secret, longest first where one is the end of another.
+const ENDS: &[(&str, Kind, &str)] = &[
+    ("password", Kind::Password, name::PASSWORD),
+    ("passwd", Kind::Password, name::PASSWORD),
+    ("passwort", Kind::Password, name::PASSWORD),
+    ("passphrase", Kind::Password, name::PASSWORD),
+    ("requirepass", Kind::Password, name::PASSWORD),
+    ("userpass", Kind::Password, name::PASSWORD),
+    ("dbpass", Kind::Password, name::PASSWORD),
+    ("smtppass", Kind::Password, name::PASSWORD),
+    ("mailpass", Kind::Password, name::PASSWORD),
+    ("rootpass", Kind::Password, name::PASSWORD),
+    ("adminpass", Kind::Password, name::PASSWORD),
+    ("pwd", Kind::Password, name::PASSWORD),
+    ("secretaccesskey", Kind::Secret, name::AWS_SECRET),
+    ("accountkey", Kind::Secret, name::AZURE_KEY),
+    ("sharedaccesskey", Kind::Secret, name::AZURE_KEY),
+    ("secretkeybase", Kind::Secret, name::SECRET),
+    ("secretkey", Kind::Secret, name::SECRET),
+    ("secret", Kind::Secret, name::SECRET),
+    ("apikey", Kind::Secret, name::API_KEY),
+    ("accesskey", Kind::Secret, name::API_KEY),
+    ("authkey", Kind::Secret, name::API_KEY),
+    ("privatekey", Kind::Secret, name::PRIVATE_KEY),
+    ("encryptionkey", Kind::Secret, name::SECRET),
+    ("signingkey", Kind::Secret, name::SECRET),
+    ("masterkey", Kind::Secret, name::SECRET),
+    ("servicekey", Kind::Secret, name::API_KEY),
+    ("serviceaccountkey", Kind::Secret, name::API_KEY),
+    ("servicerolekey", Kind::Secret, name::API_KEY),
+    ("subscriptionkey", Kind::Secret, name::API_KEY),
+    ("licensekey", Kind::Secret, name::API_KEY),
+    ("appkey", Kind::Secret, name::API_KEY),
+    ("credential", Kind::Token, name::SECRET),
+    ("credentials", Kind::Token, name::SECRET),
+    ("authorization", Kind::Token, name::TOKEN),
+    ("apitoken", Kind::Secret, name::TOKEN),
+    ("authtoken", Kind::Secret, name::TOKEN),
+    ("accesstoken", Kind::Secret, name::TOKEN),
+    ("refreshtoken", Kind::Secret, name::TOKEN),
+    ("token", Kind::Token, name::TOKEN),
+    ("amzsignature", Kind::Token, name::SIGNATURE),
+    ("googsignature", Kind::Token, name::SIGNATURE),
+    ("npmauth", Kind::Token, name::TOKEN),
+];
+
+/// Before `token`, `key` or `secret`, these make another thing of it.
+const NOT: &[&str] = &[
+    "pagetoken",
+    "nexttoken",
+    "csrftoken",
+    "xsrftoken",
+    "continuationtoken",
+    "synctoken",
+    "padtoken",
+    "eostoken",
+    "bostoken",
+    "unktoken",
+    "masktoken",
+    "specialtoken",
+    "starttoken",
+    "endtoken",
+    "deltatoken",
+    "skiptoken",
+    "pertoken",
+    "cancellationtoken",
+    "canceltoken",
+    "keyword",
+    "csrfmiddlewaretoken",
+    "idempotencytoken",
+    "changetoken",
+    "cursortoken",
+    "imagepullsecret",
+    "forgotpassword",
+    "publicaccesskey",
+    "publickey",
+    "resetpassword",
+    "oldpwd",
+    "typeofsecret",
+];
+
+/// Names of which the whole has to be it.
+const WHOLE: &[(&str, Kind, &str)] = &[
+    ("pass", Kind::Password, name::PASSWORD),
+    ("pw", Kind::Password, name::PASSWORD),
+    ("sig", Kind::Token, name::SIGNATURE),
+    ("auth", Kind::Token, name::TOKEN),
+    ("creds", Kind::Token, name::SECRET),
+    ("pat", Kind::Token, name::TOKEN),
+];
+
+/// Said after the name of a secret: the value still is one.
+const SUFFIXES: &[&str] = &[
+    "prod",
+    "production",
+    "staging",
+    "dev",
+    "live",
+    "old",
+    "new",
+    "value",
+    "primary",
+    "secondary",
+];
+
+/// Longest name that is looked at.
+pub(super) const LONGEST: usize = 64;
+
+/// What a value under this name would be.
+pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
+    let last = key.as_bytes().last()?;
+    let mut flat = [0_u8; LONGEST];
+    let mut len = 0;
+    for byte in key.bytes().filter(u8::is_ascii_alphanumeric) {
+        *flat.get_mut(len)? = byte.to_ascii_lowercase();
+        len += 1;
+    }
+    let mut flat = flat.get(..len)?;
+    if last.is_ascii_digit() {
+        let digits = flat.iter().rev().take_while(|b| b.is_ascii_digit()).count();
+        flat = flat.get(..len - digits)?;
+    }
+    for suffix in SUFFIXES {
+        if let Some(short) = flat.strip_suffix(suffix.as_bytes())
+            && key.len() > suffix.len()
+            && (matches!(
+                key.as_bytes().get(key.len() - suffix.len() - 1),
+                Some(b'_' | b'-' | b'.')
+            ))
+        {
+            flat = short;
+            break;
+        }
+    }
+    // in order of how often they are something else
+    if NOT.iter().any(|word| flat.ends_with(word.as_bytes())) {
+        return None;
+    }
+    if let Some((_, kind, name)) = ENDS
+        .iter()
+        .find(|(end, _, _)| flat.ends_with(end.as_bytes()))
+    {
+        return Some((*kind, name));
+    }
+    // `DB_PASS`, `smtp_pass`: the last word of a name
+    let word = key.rsplit(['_', '-', '.', '$']).next().unwrap_or(key);
+    // alone they are something else: `PASS: the_test`, `auth: true`
+    if word.len() == key.len() && !word.eq_ignore_ascii_case("sig") {
+        return None;
+    }
+    WHOLE
+        .iter()
+        .find(|(whole, _, _)| word.eq_ignore_ascii_case(whole))
+        .map(|(_, kind, name)| (*kind, *name))
+}
+
+/// Whether a name with this last character may be one: most are not, and this is cheap.
+pub(super) fn may_end(byte: u8) -> bool {
+    byte.is_ascii_digit()
+        || matches!(
+            byte.to_ascii_lowercase(),
+            b'd' | b't' | b'n' | b'y' | b'e' | b's' | b'w' | b'g' | b'h' | b'l' | b'v'
+        )
+}

@@ -1,0 +1,130 @@
+//! Secrets taken out of a text before it is written down or put into a context.
+//!
+//! A table of shapes (`rules`) for what providers issue, and a reading of names and values for
+//! what people write down themselves: assignments, flags, addresses, headers. What it must never
+//! do: touch hashes, uuids, ordinary code or a placeholder. A document without its identifiers is
+//! as useless as one with secrets is harmful.
+//!
+//! One pass over the bytes; a table of byte pairs says where a look is worth it.
+//!
+//! | module | what it knows |
+//! |---|---|
+//! | `rules` | names and shapes of issued secrets |
+//! | `samples` | invented secrets and look-alikes, to measure with |
+//! | `scan` | the pass; tokens that have a beginning of their own |
+//! | `shapes` | keys in blocks, signed tokens, passwords in addresses, headers, command lines |
+//! | `assign` | names with values: code, JSON, YAML, environment, flags, queries |
+//! | `keys` | which names stand for a secret |
+//! | `value` | whether a value is one, or a reference, a word, a placeholder |
+
+mod assign;
+mod keys;
+mod rules;
+pub mod samples;
+mod scan;
+mod shapes;
+mod value;
+
+use std::borrow::Cow;
+
+use rules::name;
+
+pub use rules::rule_names;
+
+/// One secret in a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Found {
+    /// What it is, in the words of the replacement.
+    pub rule: &'static str,
+    /// Bytes of the text.
+    pub start: usize,
+    pub end: usize,
+}
+
+/// A text without its secrets.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Redacted<'a> {
+    pub text: Cow<'a, str>,
+    /// How many by rule, in the order in which they first stood in the text.
+    pub found: Vec<(&'static str, usize)>,
+}
+
+impl Redacted<'_> {
+    /// How many secrets were taken out.
+    pub fn count(&self) -> usize {
+        self.found.iter().map(|(_, count)| count).sum()
+    }
+}
+
+/// What stands where a secret stood.
+pub fn replacement(rule: &str) -> String {
+    format!("[redacted: {rule}]")
+}
+
+/// Takes the secrets out. Doing it again changes nothing.
+pub fn redact(text: &str) -> Redacted<'_> {
+    let mut redacted = Redacted {
+        text: Cow::Borrowed(text),
+        found: Vec::new(),
+    };
+    // What was taken out is a boundary for what stands beside it; a look at the outcome finds
+    // that. Nearly every text needs one pass or two.
+    for _ in 0..PASSES {
+        let found = find(&redacted.text);
+        if found.is_empty() {
+            break;
+        }
+        let mut text = String::with_capacity(redacted.text.len());
+        let mut from = 0;
+        for secret in &found {
+            text.push_str(redacted.text.get(from..secret.start).unwrap_or_default());
+            text.push_str("[redacted: ");
+            text.push_str(secret.rule);
+            text.push(']');
+            from = secret.end;
+            match redacted.found.iter_mut().find(|(r, _)| *r == secret.rule) {
+                Some((_, count)) => *count += 1,
+                None => redacted.found.push((secret.rule, 1)),
+            }
+        }
+        text.push_str(redacted.text.get(from..).unwrap_or_default());
+        redacted.text = Cow::Owned(text);
+    }
+    redacted
+}
+
+const PASSES: usize = 6;
+
+/// The secrets of a text, in order, none over another.
+pub fn find(text: &str) -> Vec<Found> {
+    let mut found: Vec<Found> = Vec::new();
+    scan::scan(text, &mut |secret| found.push(secret));
+    found.retain(|f| {
+        f.start < f.end && text.is_char_boundary(f.start) && text.is_char_boundary(f.end)
+    });
+    // what has a shape of its own says more than the name before it; then the one that begins
+    // first, then the longer one
+    found.sort_by(|a, b| (rank(a), a.start, b.end).cmp(&(rank(b), b.start, a.end)));
+    let mut kept: Vec<Found> = Vec::with_capacity(found.len());
+    for one in found {
+        let at = kept.partition_point(|k| k.start < one.start);
+        let free = at
+            .checked_sub(1)
+            .and_then(|i| kept.get(i))
+            .is_none_or(|k| k.end <= one.start)
+            && kept.get(at).is_none_or(|k| k.start >= one.end);
+        if free {
+            kept.insert(at, one);
+        }
+    }
+    kept
+}
+
+fn rank(found: &Found) -> u8 {
+    match found.rule {
+        name::PRIVATE_KEY => 0,
+        name::URL_PASSWORD | name::URL_TOKEN | name::BEARER | name::COMMAND => 2,
+        name::PASSWORD | name::SECRET | name::API_KEY | name::TOKEN | name::SIGNATURE => 3,
+        _ => 1,
+    }
+}
