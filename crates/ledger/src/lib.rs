@@ -6,17 +6,23 @@
 //! |---|---|
 //! | `record` | what a transcript tells, in words that are the same for every agent |
 //! | `dialect` | the transcripts of each agent -> records; streaming |
+//! | `ledger` | what a context holds, record by record: words of people, plan, files, commands, names |
+//! | `document` | the ledger as a text for a successor, inside a budget |
 //! | `atoms` | paths, identifiers and hashes in a text: what an agent acts on |
 //! | `fidelity` | how much of what is needed after a boundary is in a document |
 //! | `redact` | secrets in a text, and the text without them |
 
 pub mod atoms;
 pub mod dialect;
+pub mod document;
 pub mod fidelity;
 mod json;
+pub mod ledger;
 pub mod record;
 pub mod redact;
 mod text;
 
 pub use dialect::{Dialect, Reader, detect};
+pub use document::{Frame, document};
+pub use ledger::Ledger;
 pub use record::{At, Outcome, Record, Speaker};

@@ -2,6 +2,7 @@
 //!
 //! Borrowed from the line they were read from: a gigabyte goes through without being kept.
 
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use sm_core::Timestamp;
 use std::borrow::Cow;
@@ -18,7 +19,7 @@ pub enum Speaker {
 }
 
 /// How a tool call ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Outcome {
     Done,
     Failed,

@@ -1,0 +1,186 @@
+//! Files and names of the work: each file with what was dealt with in it.
+
+use crate::ledger::{File, Ledger, Name};
+use crate::text;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// From this budget on, every changed file has a line of its own.
+const LISTED: usize = 4_000;
+
+/// What a path is called among the names: its last two components.
+fn tail(path: &str) -> &str {
+    let mut slashes = path.rmatch_indices('/').map(|(at, _)| at);
+    slashes.next();
+    slashes.next().map_or(path, |at| &path[at + 1..])
+}
+
+struct Known<'a> {
+    path: &'a str,
+    file: &'a File,
+}
+
+/// Files by their number and by what they are called.
+struct Index<'a> {
+    by_id: BTreeMap<u32, &'a str>,
+    by_tail: BTreeMap<&'a str, Known<'a>>,
+}
+
+impl<'a> Index<'a> {
+    fn of(ledger: &'a Ledger) -> Self {
+        let mut index = Self {
+            by_id: BTreeMap::new(),
+            by_tail: BTreeMap::new(),
+        };
+        for (path, file) in &ledger.files.all {
+            let tail = tail(path);
+            index.by_id.insert(file.id, tail);
+            let known = index.by_tail.get(tail);
+            if known.is_none_or(|known| known.file.changed < file.changed) {
+                index.by_tail.insert(tail, Known { path, file });
+            }
+        }
+        index
+    }
+}
+
+/// The names worth saying, those that matter most first.
+pub struct Chosen<'a> {
+    ledger: &'a Ledger,
+    index: Index<'a>,
+    ranked: Vec<(&'a str, &'a Name)>,
+}
+
+impl<'a> Chosen<'a> {
+    /// `already`: what is written anyway need not be said again.
+    pub fn of(ledger: &'a Ledger, already: &'a str, budget: usize) -> Self {
+        let index = Index::of(ledger);
+        // Where there is room, what was changed is listed even if it is spoken of elsewhere.
+        let changed = |name: &str| {
+            let known = index.by_tail.get(name);
+            budget >= LISTED && known.is_some_and(|known| known.file.changed > 0)
+        };
+        let ranked = ledger.names.ranked(ledger.steps);
+        let ranked = ranked.filter(|(name, _)| changed(name) || !already.contains(name));
+        let ranked = ranked.collect();
+        Self {
+            ledger,
+            index,
+            ranked,
+        }
+    }
+
+    /// At most `room` characters, and how many names did not get in.
+    pub fn section(&self, room: usize, budget: usize) -> (String, usize) {
+        let mut chosen: Vec<(&str, &Name)> = Vec::new();
+        let mut text = String::new();
+        let mut size = 60;
+        let mut misses = 0;
+        for (name, known) in &self.ranked {
+            if text.contains(name) {
+                continue;
+            }
+            let cost = cost(name);
+            if size + cost > room {
+                misses += 1;
+                if misses > 8 {
+                    break;
+                }
+                continue;
+            }
+            // What a longer name holds need not be said twice.
+            chosen.retain(|(have, _)| {
+                let implied = name.contains(have);
+                if implied {
+                    size -= self::cost(have);
+                }
+                !implied
+            });
+            size += cost;
+            text.push_str(name);
+            text.push('\n');
+            chosen.push((name, known));
+        }
+        loop {
+            let out = lay_out(self.ledger, &self.index, &chosen, budget);
+            let over = text::chars(&out).saturating_sub(room);
+            if over == 0 || chosen.is_empty() {
+                let missing = |(name, _): &&(&str, &Name)| !out.contains(name);
+                let missing = self.ranked.iter().filter(missing).count();
+                let out = if chosen.is_empty() {
+                    String::new()
+                } else {
+                    out
+                };
+                return (out, missing);
+            }
+            chosen.truncate(chosen.len().saturating_sub(over / 24 + 1));
+        }
+    }
+}
+
+/// Characters that a name takes, with what stands around it.
+fn cost(name: &str) -> usize {
+    text::chars(name) + if name.contains('/') { 4 } else { 2 }
+}
+
+fn lay_out(ledger: &Ledger, index: &Index<'_>, chosen: &[(&str, &Name)], budget: usize) -> String {
+    let here: BTreeSet<&str> = chosen.iter().map(|(name, _)| *name).collect();
+    let mut inside: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    let (mut files, mut names, mut hashes) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, known) in chosen {
+        let file = index.by_id.get(&known.file).copied();
+        match file.filter(|file| here.contains(file)) {
+            Some(file) if !name.contains('/') => inside.entry(file).or_default().push(name),
+            Some(_) | None if name.contains('/') => files.push(*name),
+            Some(_) | None if is_hash(name) => hashes.push(*name),
+            Some(_) | None => names.push(*name),
+        }
+    }
+    let mut out = String::from("Files (✎ how often changed) and names in them, most used first:\n");
+    let mut bare = Vec::new();
+    for file in files {
+        let known = index.by_tail.get(file);
+        let changed = known.map_or(0, |known| known.file.changed);
+        let names = inside.remove(file).unwrap_or_default();
+        if changed == 0 && names.is_empty() {
+            bare.push(file);
+            continue;
+        }
+        let path = match known {
+            Some(known) if budget >= 6_000 && changed > 0 => relative(ledger, known.path),
+            Some(_) | None => file,
+        };
+        out.push_str("- ");
+        out.push_str(path);
+        if let Some(known) = known
+            && changed > 0
+        {
+            let new = if known.file.created { " new" } else { "" };
+            out.push_str(&format!("{new} ✎{changed}"));
+        }
+        if !names.is_empty() {
+            out.push_str(": ");
+            out.push_str(&names.join(", "));
+        }
+        out.push('\n');
+    }
+    for (title, list) in [("Other files", bare), ("Names", names), ("Hashes", hashes)] {
+        if !list.is_empty() {
+            out.push_str(&format!("{title}: {}\n", list.join(", ")));
+        }
+    }
+    out
+}
+
+fn is_hash(name: &str) -> bool {
+    name.bytes().all(|b| b.is_ascii_hexdigit())
+}
+
+/// A path as it is said from the working directory.
+fn relative<'a>(ledger: &Ledger, path: &'a str) -> &'a str {
+    let cwd = ledger.cwd.as_deref().unwrap_or_default();
+    path.strip_prefix(cwd)
+        .filter(|_| !cwd.is_empty())
+        .and_then(|rest| rest.strip_prefix('/'))
+        .unwrap_or(path)
+}
