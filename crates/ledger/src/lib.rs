@@ -11,11 +11,13 @@
 //! | `atoms` | paths, identifiers and hashes in a text: what an agent acts on |
 //! | `fidelity` | how much of what is needed after a boundary is in a document |
 //! | `redact` | secrets in a text, and the text without them |
+//! | `gate` | whether a document can stand in for the context it replaces |
 
 pub mod atoms;
 pub mod dialect;
 pub mod document;
 pub mod fidelity;
+pub mod gate;
 mod json;
 pub mod ledger;
 pub mod record;

@@ -52,39 +52,12 @@ const ENDS: &[(&str, Kind, &str)] = &[
 ];
 
 /// Before `token`, `key` or `secret`, these make another thing of it.
-const NOT: &[&str] = &[
-    "pagetoken",
-    "nexttoken",
-    "csrftoken",
-    "xsrftoken",
-    "continuationtoken",
-    "synctoken",
-    "padtoken",
-    "eostoken",
-    "bostoken",
-    "unktoken",
-    "masktoken",
-    "specialtoken",
-    "starttoken",
-    "endtoken",
-    "deltatoken",
-    "skiptoken",
-    "pertoken",
-    "cancellationtoken",
-    "canceltoken",
-    "keyword",
-    "csrfmiddlewaretoken",
-    "idempotencytoken",
-    "changetoken",
-    "cursortoken",
-    "imagepullsecret",
-    "forgotpassword",
-    "publicaccesskey",
-    "publickey",
-    "resetpassword",
-    "oldpwd",
-    "typeofsecret",
-];
+const NOT: &str = "\
+pagetoken|nexttoken|csrftoken|xsrftoken|continuationtoken|synctoken|padtoken|eostoken|\
+bostoken|unktoken|masktoken|specialtoken|starttoken|endtoken|deltatoken|skiptoken|pertoken|\
+cancellationtoken|canceltoken|keyword|csrfmiddlewaretoken|idempotencytoken|changetoken|\
+cursortoken|imagepullsecret|forgotpassword|publicaccesskey|publickey|resetpassword|oldpwd|\
+typeofsecret";
 
 /// Names of which the whole has to be it.
 const WHOLE: &[(&str, Kind, &str)] = &[
@@ -97,18 +70,8 @@ const WHOLE: &[(&str, Kind, &str)] = &[
 ];
 
 /// Said after the name of a secret: the value still is one.
-const SUFFIXES: &[&str] = &[
-    "prod",
-    "production",
-    "staging",
-    "dev",
-    "live",
-    "old",
-    "new",
-    "value",
-    "primary",
-    "secondary",
-];
+const SUFFIXES: &str = "\
+prod|production|staging|dev|live|old|new|value|primary|secondary";
 
 /// Longest name that is looked at.
 pub(super) const LONGEST: usize = 64;
@@ -127,7 +90,7 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         let digits = flat.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         flat = flat.get(..len - digits)?;
     }
-    for suffix in SUFFIXES {
+    for suffix in SUFFIXES.split('|') {
         if let Some(short) = flat.strip_suffix(suffix.as_bytes())
             && key.len() > suffix.len()
             && (matches!(
@@ -140,7 +103,7 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         }
     }
     // in order of how often they are something else
-    if NOT.iter().any(|word| flat.ends_with(word.as_bytes())) {
+    if NOT.split('|').any(|word| flat.ends_with(word.as_bytes())) {
         return None;
     }
     if let Some((_, kind, name)) = ENDS

@@ -3,101 +3,18 @@
 //! Must never take a name for a secret: identifiers have words in them, secrets do not.
 
 /// What stands for a value that a reader has to fill in.
-const STAND_INS: &[&str] = &[
-    "example",
-    "placeholder",
-    "your",
-    "changeme",
-    "change_me",
-    "change-me",
-    "redacted",
-    "dummy",
-    "insert",
-    "replace",
-    "todo",
-    "fixme",
-    "sample",
-    "xxxx",
-    "fake",
-    "foobar",
-    "not-a-",
-    "not_a_",
-    "notreal",
-    "****",
-    "....",
-    "____",
-    "----",
-    "abcdefgh",
-    "01234567",
-    "12345678",
-    "1111111",
-    "0000000",
-    "deadbeef",
-    "mock",
-    "lorem",
-    "\u{2022}\u{2022}",
-    "<",
-    ">",
-];
+const STAND_INS: &str = "\
+example|placeholder|your|changeme|change_me|change-me|redacted|dummy|insert|replace|todo|\
+fixme|sample|xxxx|fake|foobar|not-a-|not_a_|notreal|****|....|____|----|abcdefgh|01234567|\
+12345678|1111111|0000000|deadbeef|mock|lorem|\u{2022}\u{2022}|<|>";
 
 /// Values that everybody writes where it does not matter.
-const DUMMIES: &[&str] = &[
-    "password",
-    "passwd",
-    "pass",
-    "secret",
-    "admin",
-    "root",
-    "guest",
-    "user",
-    "postgres",
-    "mysql",
-    "test",
-    "tests",
-    "testing",
-    "none",
-    "null",
-    "nil",
-    "true",
-    "false",
-    "undefined",
-    "string",
-    "empty",
-    "default",
-    "required",
-    "optional",
-    "value",
-    "token",
-    "hidden",
-    "unset",
-    "disabled",
-    "enabled",
-    "redis",
-    "minio",
-    "minioadmin",
-    "rabbitmq",
-    "mongo",
-    "localhost",
-    "username",
-    "apikey",
-    "key",
-    "hello",
-    "world",
-    "mypassword",
-    "mysecret",
-    "mytoken",
-    "supersecret",
-    "passphrase",
-    "env",
-    "prompt",
-    "stdin",
-    "ask",
-    "yes",
-    "no",
-    "development",
-    "prod",
-    "any",
-];
+const DUMMIES: &str = "\
+password|passwd|pass|secret|admin|root|guest|user|postgres|mysql|test|tests|testing|none|\
+null|nil|true|false|undefined|string|empty|default|required|optional|value|token|hidden|\
+unset|disabled|enabled|redis|minio|minioadmin|rabbitmq|mongo|localhost|username|apikey|key|\
+hello|world|mypassword|mysecret|mytoken|supersecret|passphrase|env|prompt|stdin|ask|yes|no|\
+development|prod|any";
 
 /// In code and tests nobody keeps these for a secret.
 const WEAK: &[&str] = &[
@@ -130,7 +47,7 @@ pub(super) fn stands_in(value: &str) -> bool {
     }
     let lower = value.to_ascii_lowercase();
     STAND_INS
-        .iter()
+        .split('|')
         .any(|word| has(lower.as_bytes(), word.as_bytes()))
 }
 
@@ -153,41 +70,11 @@ fn has(text: &[u8], part: &[u8]) -> bool {
 
 /// Where a value comes from at run time, or a file that holds it.
 pub(super) fn refers(value: &str) -> bool {
-    const AT_RUN_TIME: &[&str] = &[
-        "process.env",
-        "os.environ",
-        "getenv",
-        "env::var",
-        "import.meta",
-        "env.",
-        "env:",
-        "secrets.",
-        "vault:",
-        "op://",
-        "arn:",
-        "ssm:",
-        "file:",
-        "sm://",
-        "config.",
-        "self.",
-        "this.",
-        "settings.",
-        "options.",
-        "opts.",
-        "args.",
-        "req.",
-        "request.",
-        "ctx.",
-        "keychain",
-        "data.",
-        "props.",
-        "state.",
-        "params.",
-        "vars.",
-        "var.",
-        "local.",
-    ];
-    if AT_RUN_TIME.iter().any(|word| value.starts_with(word)) {
+    const AT_RUN_TIME: &str = "\
+process.env|os.environ|getenv|env::var|import.meta|env.|env:|secrets.|vault:|op://|arn:|\
+ssm:|file:|sm://|config.|self.|this.|settings.|options.|opts.|args.|req.|request.|ctx.|\
+keychain|data.|props.|state.|params.|vars.|var.|local.";
+    if AT_RUN_TIME.split('|').any(|word| value.starts_with(word)) {
         return true;
     }
     let path = value.starts_with('/')
@@ -339,7 +226,7 @@ pub(super) fn is_secret(kind: Kind, style: Style, value: &str) -> bool {
         return false;
     }
     let lower = value.to_ascii_lowercase();
-    if DUMMIES.contains(&lower.as_str()) {
+    if DUMMIES.split('|').any(|word| word == lower) {
         return false;
     }
     let bytes = value.as_bytes();
