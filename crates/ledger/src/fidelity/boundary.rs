@@ -17,6 +17,8 @@ pub enum Places {
     Compactions,
     /// After these shares of each context, between 0 and 1.
     Cuts(Vec<f64>),
+    /// Where one transcript ends and the next begins.
+    Handoffs,
 }
 
 /// The end of one context: what was before, what came after, as places in the entries.
@@ -28,7 +30,9 @@ pub struct Boundary {
     /// The first entry that has not seen the old context.
     pub begin: usize,
     pub high: usize,
-    /// The last line of the old context, 1-based.
+    /// Of which transcript, if several follow each other: 0 is the first.
+    pub part: usize,
+    /// The last line of the old context in its transcript, 1-based.
     pub line: u64,
 }
 
@@ -45,49 +49,79 @@ impl Transcript {
     /// The ends of contexts that have enough on both sides.
     #[must_use]
     pub fn boundaries(&self, places: &Places) -> Vec<Boundary> {
-        let marks: Vec<usize> = (0..self.entries.len())
-            .filter(|&at| self.entries[at].is_summary)
+        let mut starts: Vec<(usize, Start)> = vec![(0, Start::Part)];
+        starts.extend(self.parts.iter().map(|&at| (at, Start::Part)));
+        let summaries = (0..self.entries.len()).filter(|&at| self.entries[at].is_summary);
+        starts.extend(summaries.map(|at| (at, Start::Summary)));
+        starts.sort_unstable();
+        let ends = starts
+            .iter()
+            .map(|(at, _)| *at)
+            .skip(1)
+            .chain([self.entries.len()]);
+        let contexts: Vec<Context> = (starts.iter().zip(ends))
+            .map(|(&(low, start), high)| Context { low, high, start })
             .collect();
-        let all = match places {
-            Places::Compactions => self.compactions(&marks),
-            Places::Cuts(shares) => self.cuts(&marks, shares),
+        let all: Vec<Boundary> = match places {
+            Places::Compactions => self.between(&contexts, Start::Summary),
+            Places::Handoffs => self.between(&contexts, Start::Part),
+            Places::Cuts(shares) => self.cuts(&contexts, shares),
         };
         all.into_iter()
-            .filter(|b| b.high - b.begin >= AFTER && b.end - b.low >= BEFORE)
+            .filter(|b| b.high.saturating_sub(b.begin) >= AFTER && b.end - b.low >= BEFORE)
             .collect()
     }
 
+    /// From one context to the next one that begins so.
+    fn between(&self, contexts: &[Context], start: Start) -> Vec<Boundary> {
+        let pairs = contexts.iter().zip(contexts.iter().skip(1));
+        let begin = |next: &Context| match next.start {
+            Start::Part => next.low,
+            Start::Summary => next.low + 1,
+        };
+        pairs
+            .filter(|(_, next)| next.start == start)
+            .map(|(old, next)| self.boundary(old.low, old.high, begin(next), next.high))
+            .collect()
+    }
+
+    fn cuts(&self, contexts: &[Context], shares: &[f64]) -> Vec<Boundary> {
+        let mut all = Vec::new();
+        for Context { low, high, .. } in contexts {
+            for share in shares {
+                let cut = low + ((high - low) as f64 * share.clamp(0.0, 1.0)) as usize;
+                all.push(self.boundary(*low, cut, cut, *high));
+            }
+        }
+        all
+    }
+
     fn boundary(&self, low: usize, end: usize, begin: usize, high: usize) -> Boundary {
-        let line = end.checked_sub(1).map_or(0, |last| self.entries[last].line);
         Boundary {
             low,
             end,
             begin,
             high,
-            line,
+            part: self.parts.iter().filter(|&&start| start < end).count(),
+            line: end.checked_sub(1).map_or(0, |last| self.entries[last].line),
         }
     }
+}
 
-    fn compactions(&self, marks: &[usize]) -> Vec<Boundary> {
-        let lows = std::iter::once(0).chain(marks.iter().copied());
-        let highs = marks.iter().copied().skip(1).chain([self.entries.len()]);
-        (marks.iter().zip(lows).zip(highs))
-            .map(|((&mark, low), high)| self.boundary(low, mark, mark + 1, high))
-            .collect()
-    }
+/// How a context begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Start {
+    /// With nothing of the one before.
+    Part,
+    /// With the summary that the program wrote.
+    Summary,
+}
 
-    fn cuts(&self, marks: &[usize], shares: &[f64]) -> Vec<Boundary> {
-        let lows = std::iter::once(0).chain(marks.iter().copied());
-        let highs = marks.iter().copied().chain([self.entries.len()]);
-        let mut all = Vec::new();
-        for (low, high) in lows.zip(highs) {
-            for share in shares {
-                let cut = low + ((high - low) as f64 * share.clamp(0.0, 1.0)) as usize;
-                all.push(self.boundary(low, cut, cut, high));
-            }
-        }
-        all
-    }
+#[derive(Debug, Clone, Copy)]
+struct Context {
+    low: usize,
+    high: usize,
+    start: Start,
 }
 
 /// What is asked of a document at one boundary.

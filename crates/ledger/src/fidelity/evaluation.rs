@@ -14,7 +14,6 @@ const INTERVAL: (usize, usize) = (25, 974);
 /// Scores, as they come in.
 #[derive(Debug)]
 pub struct Evaluation {
-    places: Places,
     budgets: Vec<usize>,
     sessions: usize,
     boundaries: u32,
@@ -68,11 +67,10 @@ pub struct Report {
 
 impl Evaluation {
     #[must_use]
-    pub fn new(places: Places, mut budgets: Vec<usize>) -> Self {
+    pub fn new(mut budgets: Vec<usize>) -> Self {
         budgets.sort_unstable();
         budgets.dedup();
         Self {
-            places,
             budgets,
             sessions: 0,
             boundaries: 0,
@@ -87,10 +85,11 @@ impl Evaluation {
     pub fn add(
         &mut self,
         transcript: &Transcript,
+        places: &Places,
         document: &mut impl FnMut(&Boundary, Arm, usize) -> Option<String>,
     ) {
         self.sessions += 1;
-        for boundary in transcript.boundaries(&self.places) {
+        for boundary in transcript.boundaries(places) {
             let Some(question) = Question::new(transcript, &boundary) else {
                 continue;
             };

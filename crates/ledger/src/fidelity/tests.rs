@@ -13,8 +13,8 @@ fn no_document(_: &Boundary, _: Arm, _: usize) -> Option<String> {
 }
 
 fn scored(transcript: &Transcript) -> Report {
-    let mut evaluation = Evaluation::new(Places::Compactions, vec![1500, 300]);
-    evaluation.add(transcript, &mut no_document);
+    let mut evaluation = Evaluation::new(vec![1500, 300]);
+    evaluation.add(transcript, &Places::Compactions, &mut no_document);
     evaluation.report()
 }
 
@@ -135,16 +135,20 @@ fn through_the_records_of_a_dialect_the_questions_are_nearly_the_same() {
 #[test]
 fn a_document_that_holds_everything_scores_one() {
     let transcript = Transcript::claude(SESSION.as_bytes());
-    let mut evaluation = Evaluation::new(Places::Compactions, vec![1]);
+    let mut evaluation = Evaluation::new(vec![1]);
     let mut asked = Vec::new();
-    evaluation.add(&transcript, &mut |boundary, arm, budget| {
-        asked.push((arm, budget, boundary.line));
-        let old = &transcript.entries[boundary.low..boundary.end];
-        let all = old
-            .iter()
-            .flat_map(|entry| [&entry.text, &entry.calls, &entry.results]);
-        (arm == Arm::Ledger).then(|| all.cloned().collect::<Vec<_>>().join("\n"))
-    });
+    evaluation.add(
+        &transcript,
+        &Places::Compactions,
+        &mut |boundary, arm, budget| {
+            asked.push((arm, budget, boundary.line));
+            let old = &transcript.entries[boundary.low..boundary.end];
+            let all = old
+                .iter()
+                .flat_map(|entry| [&entry.text, &entry.calls, &entry.results]);
+            (arm == Arm::Ledger).then(|| all.cloned().collect::<Vec<_>>().join("\n"))
+        },
+    );
     let row = evaluation
         .report()
         .rows
@@ -200,6 +204,27 @@ fn cuts_are_shares_of_each_context() {
             .boundaries(&Places::Cuts(vec![0.5]))
             .is_empty()
     );
+}
+
+#[test]
+fn a_handoff_is_where_the_next_transcript_begins() {
+    let line =
+        |text: &str| serde_json::json!({"type": "user", "message": {"content": text}}).to_string();
+    let one = vec![line("hello there"); 40].join("\n");
+    let mut builder = Builder::default();
+    builder.claude(one.as_bytes());
+    for _ in 0..2 {
+        builder.next_part();
+        builder.claude(one.as_bytes());
+    }
+    let all = builder.finish();
+    let handoffs = all.boundaries(&Places::Handoffs);
+    let at: Vec<_> = (handoffs.iter())
+        .map(|end| (end.low, end.end, end.begin, end.high, end.part, end.line))
+        .collect();
+    assert_eq!(at, [(0, 40, 40, 80, 0, 40), (40, 80, 80, 120, 1, 40)]);
+    assert!(handoffs.iter().all(|end| end.summary(&all).is_none()));
+    assert!(all.boundaries(&Places::Compactions).is_empty());
 }
 
 #[test]

@@ -46,25 +46,24 @@ pub struct Entry {
 #[derive(Debug, Default)]
 pub struct Transcript {
     pub entries: Vec<Entry>,
+    /// Where each further transcript begins, if several contexts follow each other.
+    pub(super) parts: Vec<usize>,
     /// Atoms by number.
     pub(super) names: Vec<Box<str>>,
 }
 
 impl Transcript {
-    /// Reads a transcript of Claude Code. Lines that are broken are left out.
+    /// A transcript of Claude Code. Lines that are broken are left out.
     #[must_use]
     pub fn claude(bytes: &[u8]) -> Self {
         let mut builder = Builder::default();
-        for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
-            if let Some(entry) = claude_line(&String::from_utf8_lossy(line), number) {
-                builder.push(entry);
-            }
-        }
+        builder.claude(bytes);
         builder.finish()
     }
 }
 
-/// Makes a transcript of what a dialect's reader tells: for the agents that the reference scorer does not know.
+/// Puts a transcript together, also from what a dialect's reader tells: for agents that the reference scorer does
+/// not know.
 #[derive(Debug, Default)]
 pub struct Builder {
     transcript: Transcript,
@@ -73,6 +72,22 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// All of a transcript of Claude Code.
+    pub fn claude(&mut self, bytes: &[u8]) {
+        self.close();
+        for (line, number) in bytes.split(|&byte| byte == b'\n').zip(1..) {
+            if let Some(entry) = claude_line(&String::from_utf8_lossy(line), number) {
+                self.push(entry);
+            }
+        }
+    }
+
+    /// What follows is the transcript of the next context, which has not seen this one.
+    pub fn next_part(&mut self) {
+        self.close();
+        self.transcript.parts.push(self.transcript.entries.len());
+    }
+
     /// Records of one line and one author are one entry.
     pub fn add(&mut self, at: At, record: &Record<'_>) {
         let (role, is_summary) = match record {
