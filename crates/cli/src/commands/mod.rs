@@ -7,6 +7,7 @@ mod children;
 mod completions;
 mod context;
 mod doctor;
+mod eval;
 mod events;
 mod gc;
 mod handoff;
@@ -84,6 +85,7 @@ enum Command {
     Hooks(hooks::Hooks),
     Children(children::Children),
     Whoami(whoami::Whoami),
+    Eval(eval::Eval),
     Doctor(doctor::Doctor),
     Serve(serve::Serve),
     Stop(stop::Stop),
@@ -118,6 +120,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
+        Some(Command::Eval(command)) => command.run(out),
         Some(Command::Doctor(command)) => return command.run(out),
         Some(Command::Serve(command)) => return command.run(),
         Some(Command::Stop(command)) => command.run(out),
@@ -223,6 +226,13 @@ mod tests {
             ("sm context api --watch off", true),
             ("sm context api --watch maybe", false),
             ("sm statusline --format {percent} -- my-line --flag", true),
+            ("sm eval fidelity", true),
+            ("sm eval fidelity --budget 2000,4000 --json a.jsonl b", true),
+            ("sm eval fidelity --budget 2000 --budget 4000", true),
+            ("sm eval fidelity --cuts 0.5,0.8", true),
+            ("sm eval fidelity --cuts 0.5,1.5", false),
+            ("sm eval fidelity --budget none", false),
+            ("sm eval", false),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),

@@ -22,7 +22,7 @@ mod transcript;
 pub use arms::Arm;
 pub use boundary::{Boundary, Places, Question, Score};
 pub use evaluation::{Evaluation, Figure, Figures, Report, Row};
-pub use transcript::{Builder, Entry, Role, Transcript};
+pub use transcript::{Builder, Entry, Role, Transcript, may_have_compactions};
 
 #[cfg(test)]
 mod tests;

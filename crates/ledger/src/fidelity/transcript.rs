@@ -42,6 +42,12 @@ pub struct Entry {
     pub(super) returned: Vec<u32>,
 }
 
+/// Whether it is worth taking apart: whatever an agent calls it, the word is in it.
+#[must_use]
+pub fn may_have_compactions(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, b"ompact").is_some()
+}
+
 /// What can be scored.
 #[derive(Debug, Default)]
 pub struct Transcript {
