@@ -156,10 +156,10 @@ impl Shares {
             budget * percent / 100
         };
         Self {
-            directives: part(14, 30, 44),
-            progress: part(8, 8, 9),
-            decisions: part(0, 0, 6),
-            technical: part(4, 4, 8),
+            directives: part(14, 29, 44),
+            progress: part(7, 8, 7),
+            decisions: part(0, 0, 5),
+            technical: part(4, 4, 7),
             next: part(4, 4, 4),
             names: if budget > 12_000 {
                 4_500 + budget / 5
@@ -186,14 +186,17 @@ fn head(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
         out.push_str(&text::short(&text::squeeze(name), 60));
     }
     out.push('\n');
-    out.push_str("Written by sm from the transcript, without a model");
+    out.push_str("Written by sm from the transcript");
+    if budget >= 3_000 {
+        out.push_str(", without a model");
+    }
     if let Some(age) = age(frame.now, ledger.time) {
-        out.push_str("; its last line is ");
+        out.push_str(", whose end is ");
         out.push_str(&age);
         out.push_str(" old");
     }
     out.push_str(&format!(
-        ". Line {}, context {}",
+        "; up to line {}, context {}",
         ledger.line,
         ledger.compactions + 1
     ));

@@ -4,6 +4,8 @@ use crate::ledger::{File, Ledger, Name};
 use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Below this budget names stand close together.
+const DENSE: usize = 5_000;
 /// From this budget on, every changed file has a line of its own.
 const LISTED: usize = 4_000;
 
@@ -79,7 +81,7 @@ impl<'a> Chosen<'a> {
             if text.contains(name) {
                 continue;
             }
-            let cost = cost(name);
+            let cost = cost(name, budget);
             if size + cost > room {
                 misses += 1;
                 if misses > 8 {
@@ -91,7 +93,7 @@ impl<'a> Chosen<'a> {
             chosen.retain(|(have, _)| {
                 let implied = name.contains(have);
                 if implied {
-                    size -= self::cost(have);
+                    size -= self::cost(have, budget);
                 }
                 !implied
             });
@@ -113,14 +115,15 @@ impl<'a> Chosen<'a> {
                 };
                 return (out, missing);
             }
-            chosen.truncate(chosen.len().saturating_sub(over / 24 + 1));
+            chosen.truncate(chosen.len().saturating_sub(over / 30 + 1));
         }
     }
 }
 
 /// Characters that a name takes, with what stands around it.
-fn cost(name: &str) -> usize {
-    text::chars(name) + if name.contains('/') { 4 } else { 2 }
+fn cost(name: &str, budget: usize) -> usize {
+    let around = if budget < DENSE { 1 } else { 2 };
+    text::chars(name) + around + if name.contains('/') { 2 } else { 0 }
 }
 
 fn lay_out(ledger: &Ledger, index: &Index<'_>, chosen: &[(&str, &Name)], budget: usize) -> String {
@@ -136,7 +139,9 @@ fn lay_out(ledger: &Ledger, index: &Index<'_>, chosen: &[(&str, &Name)], budget:
             Some(_) | None => names.push(*name),
         }
     }
-    let mut out = String::from("Files (✎ how often changed) and names in them, most used first:\n");
+    // Names hold no spaces: where room is scarce, one between them is enough.
+    let between = if budget < DENSE { " " } else { ", " };
+    let mut out = String::from("Files (✎ changes) with their names, most used first:\n");
     let mut bare = Vec::new();
     for file in files {
         let known = index.by_tail.get(file);
@@ -160,13 +165,13 @@ fn lay_out(ledger: &Ledger, index: &Index<'_>, chosen: &[(&str, &Name)], budget:
         }
         if !names.is_empty() {
             out.push_str(": ");
-            out.push_str(&names.join(", "));
+            out.push_str(&names.join(between));
         }
         out.push('\n');
     }
     for (title, list) in [("Other files", bare), ("Names", names), ("Hashes", hashes)] {
         if !list.is_empty() {
-            out.push_str(&format!("{title}: {}\n", list.join(", ")));
+            out.push_str(&format!("{title}: {}\n", list.join(between)));
         }
     }
     out

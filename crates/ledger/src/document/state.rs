@@ -60,7 +60,8 @@ pub fn progress(ledger: &Ledger, room: usize) -> String {
         list(Progress::Open),
         list(Progress::UnderWay),
     );
-    if !doing.is_empty() {
+    // In little room it stands under what comes next.
+    if !doing.is_empty() && room >= 300 {
         section.fit(&format!("Under way: {}", doing.join("; ")));
     }
     if let Some(said) = ledger.prose.last() {
@@ -71,7 +72,7 @@ pub fn progress(ledger: &Ledger, room: usize) -> String {
         let line = format!("Finished: {}", done.join("; "));
         if text::chars(&line) < room / 2 {
             section.line(&line);
-        } else {
+        } else if room >= 300 {
             section.line(&format!("Finished: {} steps", done.len()));
         }
     }
@@ -142,7 +143,10 @@ pub fn technical(ledger: &Ledger, frame: &Frame, room: usize, left: &mut LeftOut
         .filter(|t| !t.mended)
         .take(4)
     {
-        section.fit(&format!("Failed: {}: {}", trouble.what, trouble.said));
+        let what = text::short(&trouble.what, 80);
+        if section.page.room() >= 100 {
+            section.fit(&format!("Failed: {what}: {}", trouble.said));
+        }
     }
     if let Some(repository) = repository {
         for dirty in &repository.dirty {

@@ -36,11 +36,12 @@ pub struct Name {
 }
 
 impl Name {
-    /// How much it matters, as of this step: what was acted on often, or lately.
+    /// How much it matters, as of this step: what was acted on often or lately. What was only
+    /// shown counts for little, however often.
     pub fn rank(&self, now: u32) -> f64 {
         let recent = f64::from(self.step) / f64::from(now.max(1));
         let share = if self.acted > 0 { 1.0 } else { 0.3 };
-        3.0 * f64::from(self.acted) + f64::from(self.seen) + 10.0 * recent * share
+        4.0 * f64::from(self.acted) + 0.2 * f64::from(self.seen) + 15.0 * recent * share
     }
 }
 
