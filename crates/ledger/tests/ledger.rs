@@ -411,3 +411,43 @@ proptest! {
         prop_assert!(document(&ledger, &Frame::default(), 1_000).chars().count() <= 1_000);
     }
 }
+
+#[test]
+fn secrets_are_neither_kept_nor_written() {
+    let key = format!("ghp_{}", "a1B2c3D4e5F6".repeat(3));
+    let ledger = talk()
+        .person(&format!("push with {key} please"))
+        .agent(&format!("I use {key} now."))
+        .bash(
+            &format!("GITHUB_TOKEN={key} git push"),
+            &format!("error: bad token {key}"),
+            true,
+        )
+        .tool(
+            "Read",
+            json!({"file_path":"/home/me/shop/.env"}),
+            &format!("TOKEN={key}"),
+            false,
+        )
+        .tool(
+            "TodoWrite",
+            json!({"todos":[{"content":format!("rotate {key}"),"status":"pending"}]}),
+            "ok",
+            false,
+        )
+        .ledger();
+    let kept = serde_json::to_string(&ledger).unwrap_or_default();
+    assert!(!kept.contains(&key), "{kept}");
+    assert!(ledger.redacted >= 3);
+    let frame = Frame {
+        in_flight: vec![format!("child with {key}")],
+        ..Frame::default()
+    };
+    for budget in [1_000, 4_000, 50_000] {
+        let text = document(&ledger, &frame, budget);
+        assert!(
+            !text.contains(&key) && text.contains("Redacted: "),
+            "{text}"
+        );
+    }
+}

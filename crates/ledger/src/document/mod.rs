@@ -10,6 +10,7 @@ mod page;
 mod state;
 
 use crate::ledger::Ledger;
+use crate::redact::redact;
 use crate::text;
 use page::Page;
 use sm_core::Timestamp;
@@ -47,15 +48,26 @@ struct LeftOut {
     cut: usize,
     names: usize,
     commands: usize,
+    /// Not for want of room.
+    secrets: u64,
 }
 
 /// Writes the document in at most `budget` characters.
 pub fn document(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
-    let text = compose(ledger, frame, budget);
-    if text::chars(&text) <= budget {
-        return text;
+    let mut room = budget;
+    loop {
+        let text = compose(ledger, frame, room);
+        // What the frame brought, and what became a secret by standing together.
+        let text = redact(&text).text;
+        let over = text::chars(&text).saturating_sub(budget);
+        if over == 0 {
+            return text.into_owned();
+        }
+        if room < over || room < budget / 2 {
+            return text::first_chars(&text, budget).to_owned();
+        }
+        room -= over;
     }
-    text::first_chars(&text, budget).to_owned()
 }
 
 fn compose(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
@@ -71,7 +83,10 @@ fn compose(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
 
 /// The document, and how much of the budget found no use before the last resort.
 fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (String, usize) {
-    let mut left = LeftOut::default();
+    let mut left = LeftOut {
+        secrets: ledger.redacted,
+        ..LeftOut::default()
+    };
     let head = head(ledger, frame, budget);
     let pins = directives::pins(frame, budget / 4, &mut left);
     let (objective, said) = directives::sections(ledger, shares.directives, &mut left);
@@ -145,15 +160,16 @@ struct Shares {
 
 impl Shares {
     fn of(budget: usize) -> Self {
-        // The smaller it is, the more of it goes to what the agent dealt with.
-        let part = |low: usize, middle: usize, high: usize| {
-            let percent = match budget {
-                0..=2_000 => low,
-                2_001..=4_000 => low + (middle - low) * (budget - 2_000) / 2_000,
-                4_001..=9_499 => middle + (high - middle) * (budget - 4_000) / 5_500,
-                _ => high,
-            };
-            budget * percent / 100
+        // In percent at 2,000, 4,000 and 9,500 characters; between them, between. The smaller it
+        // is, the more of it goes to the names of what the agent dealt with.
+        let between = |from: usize, to: usize, at: usize, of: usize| {
+            budget * (from * (of - at) + to * at) / (100 * of)
+        };
+        let part = |low: usize, middle: usize, high: usize| match budget {
+            0..=2_000 => budget * low / 100,
+            2_001..=4_000 => between(low, middle, budget - 2_000, 2_000),
+            4_001..=9_499 => between(middle, high, budget - 4_000, 5_500),
+            _ => budget * high / 100,
         };
         Self {
             directives: part(14, 29, 44),
@@ -235,6 +251,9 @@ fn end(frame: &Frame, left: LeftOut) -> String {
     let mut out = String::new();
     if !parts.is_empty() {
         out.push_str(&format!("Left out: {}. ", parts.join(", ")));
+    }
+    if left.secrets > 0 {
+        out.push_str(&format!("Redacted: {}. ", left.secrets));
     }
     if let Some(rest) = &frame.rest {
         out.push_str(&format!("The rest: {}", text::short(rest, 200)));

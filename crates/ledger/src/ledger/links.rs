@@ -1,5 +1,6 @@
 //! Addresses that came up: pages, and ports of this machine.
 
+use crate::redact::redact;
 use crate::text;
 use memchr::memmem;
 use serde::{Deserialize, Serialize};
@@ -42,7 +43,8 @@ impl Links {
                 .unwrap_or(rest.len());
             let rest = rest[..end].trim_end_matches(['.', ',', ';', ':', '*']);
             if rest.len() > 3 && rest.len() < LONGEST && !rest.contains(['{', '$', '%']) {
-                keep(&mut self.urls, &text[at - scheme.len()..at + rest.len()]);
+                let url = redact(&text[at - scheme.len()..at + rest.len()]).text;
+                keep(&mut self.urls, &url);
             }
         }
         for host in ["localhost:", "127.0.0.1:", "0.0.0.0:"] {

@@ -1,7 +1,7 @@
 //! What a context holds, kept up to date record by record.
 //!
 //! Adding a record costs the same however many came before, and memory is bounded. It must never
-//! lose the goal or the newest words of a person.
+//! lose the goal or the newest words of a person, and never keep a secret: it is written to disk.
 
 mod files;
 mod links;
@@ -23,10 +23,12 @@ pub use work::{Command, Commit, Tests, Trouble, Work, essence, is_test};
 
 use crate::json;
 use crate::record::{At, Outcome, Record, Speaker};
+use crate::redact::redact;
 use crate::text;
 use names::Touch;
 use serde::{Deserialize, Serialize};
 use sm_core::Timestamp;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Calls that are waited for.
@@ -72,8 +74,10 @@ pub struct Ledger {
     pub links: Links,
     pub names: Names,
     pub open: VecDeque<Open>,
-    /// Commands in the background and sub-agents that were started: newest last.
+    /// Commands that were started in the background: newest last.
     pub background: VecDeque<String>,
+    /// Secrets that were taken out of what is kept here.
+    pub redacted: u64,
 }
 
 impl Ledger {
@@ -87,9 +91,10 @@ impl Ledger {
             Record::Spoke { text } => {
                 self.step(at);
                 self.interrupted = false;
-                self.names.take(text, Touch::Acted, self.steps, 0);
-                self.links.take(text);
-                self.prose.spoke(text, self.steps, at);
+                let text = self.clean(text);
+                self.names.take(&text, Touch::Acted, self.steps, 0);
+                self.links.take(&text);
+                self.prose.spoke(&text, self.steps, at);
             }
             Record::Thought => self.step(at),
             Record::Called { id, tool, input } => {
@@ -131,8 +136,20 @@ impl Ledger {
         }
     }
 
+    /// A text without its secrets.
+    fn clean<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
+        let redacted = redact(text);
+        self.redacted += redacted.count() as u64;
+        redacted.text
+    }
+
     fn said(&mut self, at: At, by: Speaker, text: &str) {
         let shown = text::head(text, SHOWN);
+        let clean = match by {
+            Speaker::Person | Speaker::Queued => self.clean(shown),
+            Speaker::Program => Cow::Borrowed(shown),
+        };
+        let (text, shown) = (clean.as_ref(), clean.as_ref());
         self.names.take(shown, Touch::Acted, self.steps, 0);
         match by {
             Speaker::Person | Speaker::Queued => {
@@ -154,6 +171,7 @@ impl Ledger {
                     && !args.trim().is_empty()
                 {
                     let typed = format!("{} {}", name.trim(), args.trim());
+                    let typed = self.clean(&typed).into_owned();
                     self.people.say(&typed, at, self.compactions, None);
                 }
             }
@@ -161,7 +179,12 @@ impl Ledger {
     }
 
     fn called(&mut self, at: At, id: &str, tool: &str, input: &str) {
-        let about = tools::about(tool, input);
+        let mut about = tools::about(tool, input);
+        about.each_text(&mut |text| {
+            if let Cow::Owned(clean) = self.clean(text) {
+                *text = clean;
+            }
+        });
         let step = self.steps;
         let file = match &about {
             About::File(Use::Change | Use::Write, path) => self.files.id(path, step),
@@ -191,6 +214,7 @@ impl Ledger {
         match &about {
             About::Proposal => {
                 if let Some(plan) = json::text_of(input, "plan") {
+                    let plan = self.clean(&plan);
                     self.plan.propose(&plan);
                 }
             }
@@ -227,18 +251,23 @@ impl Ledger {
         let open = place.and_then(|place| self.open.remove(place));
         let step = self.steps;
         let mut file = 0;
+        let mut shown = Cow::Borrowed(said);
         if let Some(open) = &open {
             if let About::File(Use::Read, path) = &open.about {
                 file = self.files.id(path, step);
             }
             self.ended(at, open, said, outcome);
+            if open.about.shows_secrets() {
+                shown = self.clean(said);
+            }
         }
-        self.names.take(said, Touch::Seen, step, file);
+        self.names.take(&shown, Touch::Seen, step, file);
         // What a person says who refuses a call stands in its result.
         if outcome == Outcome::Refused
             && let Some((_, words)) = said.split_once("the user said:")
         {
-            self.people.say(words, at, self.compactions, None);
+            let words = self.clean(words);
+            self.people.say(&words, at, self.compactions, None);
         }
     }
 
@@ -291,14 +320,15 @@ impl Ledger {
         self.steps = 0;
         self.since = at.time;
         self.tokens = None;
-        self.summary = summary.map(|text| Summary {
+        let summary = summary.map(|text| self.clean(text));
+        self.summary = summary.as_deref().map(|text| Summary {
             text: text::head(text, SUMMARY).to_owned(),
             line: at.line,
             time: at.time,
         });
         self.step(at);
         if let Some(summary) = summary {
-            self.names.take(summary, Touch::Acted, self.steps, 0);
+            self.names.take(&summary, Touch::Acted, self.steps, 0);
         }
     }
 

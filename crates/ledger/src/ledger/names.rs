@@ -3,6 +3,7 @@
 //! Bounded: those that matter least go first when there are too many.
 
 use crate::atoms::atoms;
+use crate::redact::find;
 use serde::{Deserialize, Serialize, Serializer};
 use std::collections::{BTreeMap, HashMap};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -88,6 +89,11 @@ fn sorted<S: Serializer>(map: &Map, serializer: S) -> Result<S::Ok, S::Error> {
     serializer.collect_map(map.iter().collect::<BTreeMap<_, _>>())
 }
 
+/// Keys look like names: `ghp_…`.
+fn is_secret(atom: &str) -> bool {
+    atom.len() >= 16 && atom.bytes().any(|b| b.is_ascii_digit()) && !find(atom).is_empty()
+}
+
 impl Names {
     /// Takes the names of a text. `file`: where it was written to (acted) or read from (seen).
     pub fn take(&mut self, text: &str, touch: Touch, step: u32, file: u32) {
@@ -98,6 +104,7 @@ impl Names {
             }
             let name = match map.get_mut(atom) {
                 Some(name) => name,
+                None if is_secret(atom) => return,
                 None => map.entry(atom.into()).or_default(),
             };
             if name.step != step || name.seen == 0 {

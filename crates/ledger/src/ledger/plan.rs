@@ -1,6 +1,7 @@
 //! The agent's own list of what is to be done, as its tools recorded it.
 
 use crate::json;
+use crate::redact::redact;
 use crate::text;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,11 @@ fn progress(status: &str) -> Option<Progress> {
     }
 }
 
+fn kept(subject: &str) -> String {
+    let squeezed = text::squeeze(subject);
+    redact(text::head(&squeezed, LONGEST)).text.into_owned()
+}
+
 impl Plan {
     /// A tool that replaces the whole list. Whether `input` held one.
     pub fn replace(&mut self, input: &str) -> bool {
@@ -63,7 +69,7 @@ impl Plan {
             if let (Some(what), true) = (what, steps.len() < MOST) {
                 steps.push(Step {
                     id: json::text_of(item, "id").unwrap_or_default().into_owned(),
-                    text: text::head(&text::squeeze(&what), LONGEST).to_owned(),
+                    text: kept(&what),
                     progress: status.unwrap_or(Progress::Open),
                 });
             }
@@ -81,7 +87,7 @@ impl Plan {
         if self.steps.len() < MOST {
             self.steps.push(Step {
                 id,
-                text: text::head(&text::squeeze(subject), LONGEST).to_owned(),
+                text: kept(subject),
                 progress: Progress::Open,
             });
         }
@@ -103,7 +109,7 @@ impl Plan {
             step.progress = progress;
         }
         if let Some(subject) = json::text_of(input, "subject") {
-            text::head(&text::squeeze(&subject), LONGEST).clone_into(&mut step.text);
+            step.text = kept(&subject);
         }
     }
 

@@ -34,6 +34,43 @@ pub enum About {
     Other,
 }
 
+impl About {
+    /// Every text that is kept.
+    pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
+        match self {
+            Self::File(_, text)
+            | Self::Command { text, .. }
+            | Self::Agent(text)
+            | Self::NewStep(text) => change(text),
+            Self::Files(files) => files.iter_mut().for_each(|(_, path)| change(path)),
+            Self::Proposal | Self::Question | Self::Other => {}
+        }
+    }
+
+    /// Whether it is about where people keep secrets: then even names in it may be some.
+    pub fn shows_secrets(&self) -> bool {
+        let marks = [
+            ".env",
+            "printenv",
+            "credentials",
+            "secret",
+            "id_rsa",
+            ".pem",
+        ];
+        match self {
+            Self::File(_, text) | Self::Command { text, .. } => {
+                marks.iter().any(|mark| text.contains(mark)) || text.trim() == "env"
+            }
+            Self::Files(_)
+            | Self::Agent(_)
+            | Self::NewStep(_)
+            | Self::Proposal
+            | Self::Question
+            | Self::Other => false,
+        }
+    }
+}
+
 fn path(input: &str) -> Option<String> {
     ["file_path", "path", "filePath", "notebook_path", "filename"]
         .iter()

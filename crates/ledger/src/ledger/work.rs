@@ -1,6 +1,7 @@
 //! Commands that the agent ran, what failed, and whether it was mended.
 
 use crate::record::{At, Outcome};
+use crate::redact::redact;
 use crate::text;
 use serde::{Deserialize, Serialize};
 use std::collections::VecDeque;
@@ -121,9 +122,9 @@ fn failing(output: &str) -> Vec<String> {
                 )
             });
         let Some(name) = name else { continue };
-        let name = text::head(name.trim(), 160);
-        if !name.is_empty() && found.len() < FAILING && !found.iter().any(|have| have == name) {
-            found.push(name.to_owned());
+        let name = redact(text::head(name.trim(), 160)).text;
+        if !name.is_empty() && found.len() < FAILING && !found.iter().any(|have| *have == name) {
+            found.push(name.into_owned());
         }
     }
     found
@@ -159,7 +160,9 @@ pub fn complaint(output: &str) -> String {
     } else {
         bad
     };
-    text::head(&text::squeeze(&said), 300).to_owned()
+    redact(text::head(&text::squeeze(&said), 300))
+        .text
+        .into_owned()
 }
 
 impl Work {
