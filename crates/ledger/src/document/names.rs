@@ -1,6 +1,6 @@
 //! Files and names of the work: each file with what was dealt with in it.
 
-use crate::ledger::{File, Ledger, Name};
+use crate::ledger::{Ledger, Name, Touched};
 use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,7 +18,7 @@ fn tail(path: &str) -> &str {
 
 struct Known<'a> {
     path: &'a str,
-    file: &'a File,
+    file: &'a Touched,
 }
 
 /// Files by their number and by what they are called.

@@ -17,7 +17,7 @@ pub enum Use {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-pub struct File {
+pub struct Touched {
     /// Names refer to it by this.
     pub id: u32,
     pub read: u32,
@@ -31,7 +31,7 @@ pub struct File {
 
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Files {
-    pub all: BTreeMap<String, File>,
+    pub all: BTreeMap<String, Touched>,
     next: u32,
 }
 
@@ -48,10 +48,10 @@ impl Files {
             self.thin();
         }
         self.next = self.next.wrapping_add(1).max(1);
-        let file = File {
+        let file = Touched {
             id: self.next,
             step,
-            ..File::default()
+            ..Touched::default()
         };
         self.all.insert(path.to_owned(), file);
         self.next

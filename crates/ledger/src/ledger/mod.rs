@@ -12,7 +12,7 @@ mod prose;
 mod tools;
 mod work;
 
-pub use files::{File, Files, Use};
+pub use files::{Files, Touched, Use};
 pub use links::Links;
 pub use names::{Name, Names};
 pub use people::{Directive, People};
