@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs the benchmarks. Arguments: which arms (hooks sends handoff archive events footprint idle
-# redaction; none: all of them), --markdown for a table that can go into docs/benchmarks.md, and --corpus FOLDER
+# redaction ledger; none: all of them), --markdown for a table that can go into docs/benchmarks.md, and --corpus FOLDER
 # with transcripts of your own.
 set -eu
 cd "$(dirname "$0")/.."

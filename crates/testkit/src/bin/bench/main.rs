@@ -4,7 +4,7 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|events|footprint|idle|redaction]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|events|footprint|idle|redaction|ledger]…`
 
 mod archive;
 mod corpus;
@@ -16,6 +16,7 @@ mod hands;
 mod herd;
 mod hooks;
 mod idle;
+mod ledger;
 mod link;
 mod redaction;
 mod samples;
@@ -33,7 +34,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 8] = [
+const ARMS: [(&str, Arm); 9] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
@@ -42,6 +43,7 @@ const ARMS: [(&str, Arm); 8] = [
     ("footprint", footprint::run),
     ("idle", idle::run),
     ("redaction", redaction::run),
+    ("ledger", ledger::run),
 ];
 
 fn main() -> ExitCode {
@@ -59,7 +61,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle redaction"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle redaction ledger"
         );
         return ExitCode::from(2);
     }
