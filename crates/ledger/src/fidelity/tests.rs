@@ -265,6 +265,10 @@ fn what_a_person_asks_for() {
         (r#"{"content":[{"type":"text","text":"do it"},{"type":"tool_result","content":"x"}]}"#.to_owned(), None),
         (r#"{"content":[{"type":"text","text":"do it"},{"type":"tool_result","content":[]}]}"#.to_owned(), Some("do it")),
         (r#"{"content":7}"#.to_owned(), None),
+        (
+            r#"{"content":"half \ud83d, \udc00 and \ud83e\udd80; \\ud83d"}"#.to_owned(),
+            Some("half \u{fffd}, \u{fffd} and \u{1f980}; \\ud83d"),
+        ),
         (format!(r#"{{"content":"{long}"}}"#), Some(&*kept)),
     ] {
         for (more, ours) in [("", true), (r#","isMeta":true"#, false), (r#","isCompactSummary":true"#, false), (r#","isMeta":null"#, true)] {
@@ -291,6 +295,14 @@ fn files_that_had_to_be_read_again() {
     let cut = all.boundaries(&Places::Cuts(vec![0.5]))[0];
     let question = Question::new(&all, &cut).unwrap();
     assert_eq!((question.read, question.reread), (6, 3));
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_line_is_read_or_left_out(text in r#"(\{"type":"user","message":\{"content":")?(\\\\?(ud8|ud|u|n|"|é|.)){0,12}("\}\})?"#) {
+        let all = Transcript::claude(text.as_bytes());
+        proptest::prop_assert!(all.entries.len() <= 1 + text.matches('\n').count());
+    }
 }
 
 #[test]

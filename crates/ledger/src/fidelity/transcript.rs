@@ -5,6 +5,7 @@ use crate::atoms::atoms;
 use crate::record::{At, Record, Speaker};
 use serde::Deserialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// Of a directive that many characters have to survive.
@@ -261,7 +262,8 @@ struct Block<'a> {
 }
 
 fn claude_line(text: &str, number: u64) -> Option<Entry> {
-    let line: Line<'_> = serde_json::from_str(text).ok()?;
+    let text = mended(text);
+    let line: Line<'_> = serde_json::from_str(&text).ok()?;
     let role = match line.kind.as_deref() {
         Some("assistant") => Role::Agent,
         Some("user") => Role::Others,
@@ -313,6 +315,40 @@ fn claude_line(text: &str, number: u64) -> Option<Entry> {
         entry.directive = directive(&entry.text);
     }
     Some(entry)
+}
+
+/// Half a character, as a program leaves it that cuts a text in the middle of one, is no reason to lose the line: it
+/// becomes the character that stands for a broken one.
+fn mended(line: &str) -> Cow<'_, str> {
+    let bytes = line.as_bytes();
+    let half = |at: usize| -> Option<u16> {
+        let digits = line.get(at..at + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(next) = memchr::memchr(b'\\', &bytes[at..]) {
+        at += next;
+        at += match half(at) {
+            Some(0xd800..=0xdbff) if matches!(half(at + 6), Some(0xdc00..=0xdfff)) => 12,
+            Some(0xd800..=0xdfff) => {
+                out.push_str(&line[copied..at]);
+                out.push_str("\\ufffd");
+                copied = at + 6;
+                6
+            }
+            Some(_) => 6,
+            None => 2,
+        };
+        if at >= bytes.len() {
+            break;
+        }
+    }
+    if copied == 0 {
+        return Cow::Borrowed(line);
+    }
+    out.push_str(&line[copied..]);
+    Cow::Owned(out)
 }
 
 /// What Python's `\s` and `strip` take for white space.
