@@ -11,8 +11,8 @@ use sm_client::http::{HttpError, Lines, Request};
 use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
     ArchiveView, AttachView, ContextReport, EventView, HandoffAnswer, HandoffBody, HandoffView,
-    HealthView, MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody, SendBody,
-    SessionView, StatusView,
+    HealthView, LedgerView, MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody,
+    SendBody, SessionView, StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
@@ -352,6 +352,25 @@ impl Daemon {
             stopped: Stopped::Start,
         })?;
         parse(&response)
+    }
+
+    /// What is known of its context, as a document.
+    pub fn ledger(
+        &self,
+        session: &str,
+        budget: u32,
+        generation: Option<u32>,
+    ) -> Result<Answer<LedgerView>> {
+        let generation = generation.map_or_else(String::new, |n| format!("&generation={n}"));
+        self.door.get(&path(
+            session,
+            &format!("/ledger?budget={budget}{generation}"),
+        ))
+    }
+
+    /// The same in a few lines.
+    pub fn ledger_brief(&self, session: &str) -> Result<Answer<LedgerView>> {
+        self.door.get(&path(session, "/ledger?brief=true"))
     }
 
     // ── the daemon itself

@@ -118,10 +118,10 @@ pub enum Answer {
     Block {
         reason: String,
     },
-    /// What this handoff's document said, for a context that was compacted. Its text lies in files,
-    /// so the daemon puts it together.
+    /// What this handoff's document said and what is known since, for a context that was compacted.
+    /// The text lies in files, so the daemon puts it together.
     Recover {
-        handoff: HandoffId,
+        handoff: Option<HandoffId>,
     },
 }
 

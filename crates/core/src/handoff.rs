@@ -181,6 +181,8 @@ pub struct Prepared {
     pub artifacts: Vec<Artifact>,
     /// Children, background tasks, queued messages: a line each.
     pub in_flight: Vec<String>,
+    /// The document itself, where it is short enough to be given whole with the prompt.
+    pub content: Option<String>,
 }
 
 impl Prepared {

@@ -107,6 +107,16 @@ pub fn wake(name: &str, prepared: &Prepared) -> String {
     text
 }
 
+/// The same, with the document in it: for a successor that is started with its prompt.
+pub fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
+    let head = wake(name, prepared);
+    format!(
+        "{head}\n\nThis is all of {}:\n\n{}",
+        prepared.document,
+        content.trim_end()
+    )
+}
+
 /// Told to the session that asked to know when a turn has ended.
 pub fn turn_ended(name: &str, how: &str) -> String {
     format!(
@@ -153,6 +163,7 @@ mod tests {
                 document: "/notes.md".to_string(),
                 artifacts: artifacts.iter().map(|a| (*a).clone()).collect(),
                 in_flight: in_flight.iter().map(ToString::to_string).collect(),
+                content: None,
             };
             wake("api", &prepared)
         };

@@ -2,15 +2,11 @@
 //! journals, and only then has the effects carried out. Nobody else changes the session.
 
 use crate::api::types::{MessageView, QueueView};
-use crate::archive;
-use crate::clock;
-use crate::fault;
-use crate::handoff;
 use crate::hub::{Handle, Hub, lock};
 use crate::perform::{self, Seat};
 use crate::sources::Sources;
 use crate::stored::{Extra, StoredRef, Terminal};
-use crate::view;
+use crate::{archive, clock, fault, handoff, view};
 use sm_core::{
     Answer, Effect, Event, Handoff, Message, MessageChange, MessageId, Outcome, Persist, Record,
     Session, Timestamp,
@@ -233,6 +229,7 @@ impl Actor {
                 let result = write(&self.hub, "removal", commit).await;
                 if result.is_ok() {
                     self.hub.sessions.remove(&id);
+                    self.hub.ledgers.forget(&id);
                 }
                 let removed = result.is_ok();
                 let _ = done.send(result);
@@ -251,6 +248,7 @@ impl Actor {
         let before = can_be_refused(&event).then(|| self.session.clone());
         let turn = self.session.record().turn;
         let generation = self.session.record().generation;
+        let lived = self.session.record().state.is_live();
         let word = event.word();
         let renamed = matches!(event, Event::Rename(_));
         let outcome = self.session.step(event, now);
@@ -260,6 +258,9 @@ impl Actor {
         let current = self.session.record().generation;
         if current != generation {
             archive::note_generation(&self.hub, &self.handle.id, current.0);
+        }
+        if lived && !self.session.record().state.is_live() {
+            self.hub.ledgers.touch(&self.handle.id); // its last words
         }
         if self.session.record().turn != turn {
             self.turn_since = Some(now);

@@ -33,7 +33,12 @@ pub struct Ask {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum What {
-    Handoff { file_path: String, force: bool },
+    Handoff {
+        file_path: String,
+        force: bool,
+        #[serde(default)]
+        auto: bool,
+    },
     Cancel,
 }
 
@@ -129,6 +134,7 @@ mod tests {
         let what = What::Handoff {
             file_path: path.into(),
             force: false,
+            auto: false,
         };
         let id = "h0a1b2c3d4".into();
         Ask { id, at, what }

@@ -107,6 +107,7 @@ pub async fn files(hub: Arc<Hub>, mut changed: mpsc::UnboundedReceiver<PathBuf>)
             for whose in hub.watcher.whose(&path) {
                 match whose {
                     Changed::Transcript(id) => {
+                        hub.ledgers.touch(&id);
                         if let Some(handle) = hub.sessions.get(&id) {
                             let sources = Arc::clone(&handle.now().sources);
                             tokio::spawn(async move { sources.read(&handle).await });

@@ -8,6 +8,7 @@ use crate::config::{Config, Layout};
 use crate::endings::Endings;
 use crate::handoff;
 use crate::launches::Launches;
+use crate::ledger::Ledgers;
 use crate::mailboxes::Mailboxes;
 use crate::spooling::Spooling;
 use crate::watch::Watcher;
@@ -36,6 +37,7 @@ pub struct Hub {
     pub spooling: Spooling,
     pub launches: Launches,
     pub endings: Endings,
+    pub ledgers: Ledgers,
     pub watcher: Watcher,
     /// Every line that is on disk, for those who follow.
     pub followers: broadcast::Sender<EventRow>,

@@ -20,6 +20,7 @@ pub mod handoff;
 mod hub;
 mod launch;
 mod launches;
+mod ledger;
 mod logging;
 mod mailboxes;
 pub mod names;

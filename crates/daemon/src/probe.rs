@@ -24,6 +24,7 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     let place = follow(&seat).await;
     watch_status(&seat);
     let reach = seat.sources.read(&seat.handle).await;
+    seat.hub.ledgers.touch(&seat.record.id); // where no watcher tells it
     let said = seat.extra.begun.is_some() && seat.extra.begun == seat.record.conversation;
     let transcript_read = is_read(place, reach, said);
     let alive = seat.record.process.map(|own| {

@@ -1,38 +1,69 @@
 //! What an agent is given back after its context was compacted: the document its lineage was handed,
-//! how old that is, what is under way, and where the rest is. Never more than an agent takes whole.
+//! how old that is, what was written down of this context since, what is under way, and where the
+//! rest is. Never more than an agent takes whole.
 
 use crate::clock;
 use crate::handoff;
 use crate::hub::{Handle, Hub};
+use crate::ledger;
 use sm_core::{Handoff, HandoffId, Timestamp};
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Claude shows a preview only beyond 10,000 characters, Codex cuts the middle out.
-const BUDGET: usize = 9_500;
+const BUDGET: usize = ledger::BUDGET;
 /// The hook waits: a file system that does not answer must not hold up the agent.
 const PATIENCE: Duration = Duration::from_millis(120);
+/// What the ledger has beside a document that would fill everything.
+const LEDGER_SHARE: usize = 3_500;
+/// Less than this says nothing.
+const LEDGER_LEAST: usize = 1_000;
+const SINCE: &str = "\n\n## Since then, up to the compaction\n";
 
-/// None: there is nothing of this lineage, and nothing is said.
-pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: &HandoffId) -> Option<String> {
+/// None: there is nothing to be given back, and nothing is said.
+pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: Option<&HandoffId>) -> Option<String> {
+    let deadline = tokio::time::Instant::now() + PATIENCE;
     let published = handle.now();
-    let current = published.record.lineage().filter(|h| &h.id == id)?.clone();
+    let handed = published.record.lineage().filter(|h| Some(&h.id) == id);
+    let handed = match handed.cloned() {
+        Some(handoff) => {
+            let read = {
+                let handoff = handoff.clone();
+                tokio::task::spawn_blocking(move || document(&handoff))
+            };
+            let read = tokio::time::timeout_at(deadline, read).await;
+            let read = read.ok().and_then(Result::ok).flatten();
+            read.map(|(path, text)| Handed {
+                handoff,
+                path,
+                text,
+            })
+        }
+        None => None,
+    };
     let name = published.record.name.to_string();
     let in_flight = handoff::in_flight(hub, handle).await;
-    let read = tokio::task::spawn_blocking({
-        let current = current.clone();
-        move || document(&current)
-    });
-    let (path, document) = tokio::time::timeout(PATIENCE, read).await.ok()?.ok()??;
-    Some(compose(
-        &name,
-        &current,
-        &path,
-        &document,
-        &in_flight,
-        clock::now(),
-    ))
+    let frame = Around::new(&name, handed.as_ref(), &in_flight, clock::now());
+    let known = match frame.ledger_budget(handed.as_ref()) {
+        Some(budget) => {
+            let known = ledger::of_before(hub, handle, Vec::new(), budget);
+            tokio::time::timeout_at(deadline, known).await.ok()
+        }
+        None => None,
+    };
+    let known = known.and_then(Result::ok);
+    if handed.is_none() && known.is_none() {
+        return None;
+    }
+    Some(frame.around(handed.as_ref(), known.as_deref()))
+}
+
+/// A document that this lineage was handed.
+struct Handed {
+    handoff: Handoff,
+    path: String,
+    text: String,
 }
 
 /// The document as it was handed over: our copy, which nobody changes afterwards.
@@ -46,47 +77,81 @@ fn document(handoff: &Handoff) -> Option<(String, String)> {
     (!text.trim().is_empty()).then_some((path, text))
 }
 
-/// Pure. The document is what is cut if not everything fits.
-fn compose(
-    name: &str,
-    handoff: &Handoff,
-    path: &str,
-    document: &str,
-    in_flight: &[String],
-    now: Timestamp,
-) -> String {
-    let age = ago(now.since(handoff.prompted_at.unwrap_or(handoff.created_at)));
-    let head = format!(
-        "[sm recovery] Your context was just compacted. This context began {age} ago (generation {}) from the handoff document {path}; what it said then follows, and may be out of date.\n\n",
-        handoff.to.unwrap_or(handoff.from).0
-    );
-    let mut tail = String::new();
-    if !in_flight.is_empty() {
-        tail.push_str("\n\nUnder way now:");
-        for line in in_flight {
-            tail.push_str(&format!("\n- {line}"));
+/// What stands before and after, and the room between. Pure.
+struct Around {
+    head: String,
+    tail: String,
+    room: usize,
+}
+
+impl Around {
+    fn new(name: &str, handed: Option<&Handed>, in_flight: &[String], now: Timestamp) -> Self {
+        let head = match handed {
+            Some(Handed { handoff, path, .. }) => {
+                let age = ago(now.since(handoff.prompted_at.unwrap_or(handoff.created_at)));
+                format!(
+                    "[sm recovery] Your context was just compacted. This context began {age} ago (generation {}) from the handoff document {path}; what it said then follows, and may be out of date.\n\n",
+                    handoff.to.unwrap_or(handoff.from).0
+                )
+            }
+            None => "[sm recovery] Your context was just compacted. What sm had written down of it from its transcript follows: what you were told word for word, and the files, commands and names you dealt with.\n\n".to_owned(),
+        };
+        let mut tail = String::new();
+        if !in_flight.is_empty() {
+            tail.push_str("\n\nUnder way now:");
+            for line in in_flight {
+                tail.push_str(&format!("\n- {line}"));
+            }
         }
+        tail.push_str(&format!(
+            "\n\nEverything since then can be searched: sm archive {name} grep \"keyword\". Before your context is full again, write a new document and run `sm handoff <path>`."
+        ));
+        let room = BUDGET
+            .saturating_sub(head.chars().count())
+            .saturating_sub(tail.chars().count());
+        Self { head, tail, room }
     }
-    tail.push_str(&format!(
-        "\n\nEverything since then can be searched: sm archive {name} grep \"keyword\". Before your context is full again, write a new document and run `sm handoff <path>`."
-    ));
-    let cut = format!("\n[sm: … the rest is in {path}]");
-    let room = BUDGET
-        .saturating_sub(head.chars().count())
-        .saturating_sub(tail.chars().count());
-    let whole = document.trim_end();
-    let body = if whole.chars().count() <= room {
-        whole.to_string()
-    } else {
-        let room = room.saturating_sub(cut.chars().count());
-        whole.chars().take(room).collect::<String>() + &cut
-    };
-    let mut text = head + &body + &tail;
-    if text.chars().count() > BUDGET {
-        // a list of what is under way that leaves no room at all
-        text = text.chars().take(BUDGET).collect();
+
+    /// What the ledger may take. None: too little to say anything.
+    fn ledger_budget(&self, handed: Option<&Handed>) -> Option<usize> {
+        let budget = match handed {
+            Some(handed) => {
+                let document = handed.text.trim_end().chars().count();
+                let free = self.room.saturating_sub(document);
+                let share = free.max(LEDGER_SHARE.min(self.room / 2));
+                share.saturating_sub(SINCE.len())
+            }
+            None => self.room,
+        };
+        (budget >= LEDGER_LEAST).then_some(budget)
     }
-    text
+
+    /// The handed document is what is cut if not everything fits.
+    fn around(&self, handed: Option<&Handed>, known: Option<&str>) -> String {
+        let known = match (handed, known.map(str::trim_end)) {
+            (Some(_), Some(known)) => format!("{SINCE}{known}"),
+            (None, Some(known)) => known.to_owned(),
+            (Some(_) | None, None) => String::new(),
+        };
+        let room = self.room.saturating_sub(known.chars().count());
+        let body = handed.map_or_else(String::new, |handed| cut(handed, room));
+        let mut text = format!("{}{body}{known}{}", self.head, self.tail);
+        if text.chars().count() > BUDGET {
+            // a list of what is under way that leaves no room at all
+            text = text.chars().take(BUDGET).collect();
+        }
+        text
+    }
+}
+
+fn cut(handed: &Handed, room: usize) -> String {
+    let whole = handed.text.trim_end();
+    if whole.chars().count() <= room {
+        return whole.to_string();
+    }
+    let cut = format!("\n[sm: … the rest is in {}]", handed.path);
+    let room = room.saturating_sub(cut.chars().count());
+    whole.chars().take(room).collect::<String>() + &cut
 }
 
 fn ago(ms: i64) -> String {
@@ -140,14 +205,46 @@ mod tests {
     }
 
     fn said(document: &str, in_flight: &[String]) -> String {
-        compose(
-            "api",
-            &handed(),
-            "/work/notes.md",
-            document,
-            in_flight,
-            Timestamp(3 * 3_600_000 + 120_000),
-        )
+        said_with(document, in_flight, None)
+    }
+
+    fn said_with(document: &str, in_flight: &[String], known: Option<&str>) -> String {
+        let handed = Handed {
+            handoff: handed(),
+            path: "/work/notes.md".into(),
+            text: document.into(),
+        };
+        let now = Timestamp(3 * 3_600_000 + 120_000);
+        Around::new("api", Some(&handed), in_flight, now).around(Some(&handed), known)
+    }
+
+    #[test]
+    fn what_is_known_since_stands_after_the_document_and_has_its_share() {
+        let text = said_with("# State\nall of it\n", &[], Some("# Handoff\nnewer\n"));
+        let since = "all of it\n\n## Since then, up to the compaction\n# Handoff\nnewer\n\nEvery";
+        assert!(text.contains(since), "{text}");
+        for (size, least) in [(10, 8_000), (6_000, 3_000), (50_000, LEDGER_LEAST)] {
+            let handed = Handed {
+                handoff: handed(),
+                path: "/work/notes.md".into(),
+                text: "x".repeat(size),
+            };
+            let around = Around::new("api", Some(&handed), &[], Timestamp(5));
+            let budget = around.ledger_budget(Some(&handed)).unwrap();
+            assert!(budget >= least, "{size}: {budget}");
+            let text = around.around(Some(&handed), Some(&"y".repeat(budget)));
+            assert!(text.chars().count() <= BUDGET);
+            assert!(text.contains(&"y".repeat(budget)), "whole");
+        }
+    }
+
+    #[test]
+    fn without_a_document_it_is_what_the_ledger_knows() {
+        let around = Around::new("api", None, &["child web is working".into()], Timestamp(5));
+        let text = around.around(None, Some("# Handoff: api\nthe goal\n"));
+        assert!(text.starts_with("[sm recovery] Your context was just compacted."));
+        assert!(text.contains("the goal\n\nUnder way now:\n- child web is working"));
+        assert!(around.ledger_budget(None).unwrap() > 8_500);
     }
 
     #[test]

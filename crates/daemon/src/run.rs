@@ -10,7 +10,7 @@ use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
 use crate::watch::{Changed, Watcher};
-use crate::{archive, clock, dispatch, fault, recover};
+use crate::{archive, clock, dispatch, fault, ledger, recover};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -188,6 +188,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         spooling: Default::default(),
         launches: Default::default(),
         endings: Default::default(),
+        ledgers: Default::default(),
         watcher,
         followers: broadcast::channel(4096).0,
         order: Mutex::new(()),
@@ -222,6 +223,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
     tokio::spawn(recover::empty_outbox(Arc::clone(&hub), outbox));
     tokio::spawn(archive::keep_up(Arc::clone(&hub)));
+    tokio::spawn(ledger::keep_up(Arc::clone(&hub)));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;
     for server in servers {

@@ -15,7 +15,7 @@ use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 
 use crate::client::{Answer, Daemon, fresh_id};
-use crate::environment::Own;
+use crate::environment::{self, Own};
 use crate::error::{CommandError, Kind, Result};
 use crate::print::{self, Printer};
 use crate::text::one_line;
@@ -29,11 +29,15 @@ use crate::text::one_line;
 #[command(after_help = AFTER_HELP)]
 pub struct Handoff {
     /// The document: a text file that holds all the next context needs.
-    #[arg(required_unless_present_any = ["template", "cancel"])]
+    #[arg(required_unless_present_any = ["auto", "template", "cancel"])]
     file: Option<PathBuf>,
     /// Schedule it also if the document is older than the turn, or not filled in.
     #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel"])]
     force: bool,
+    /// sm writes the document, from the session's ledger. With --session also for one whose agent
+    /// has ended: it is started in a new context, with the environment of this shell.
+    #[arg(long, conflicts_with_all = ["file", "force", "template", "cancel"])]
+    auto: bool,
     /// Print what a good document holds, as a template to fill in.
     #[arg(long, conflicts_with_all = ["file", "cancel", "session", "json"])]
     template: bool,
@@ -88,6 +92,7 @@ impl Handoff {
                 let file = document(file)?;
                 self.schedule(&asker, file, out)
             }
+            None if self.auto => self.schedule(&asker, String::new(), out),
             None => self.take_back(&asker, out),
         }
     }
@@ -117,10 +122,13 @@ impl Handoff {
             person,
             file_path,
             force: self.force,
+            auto: self.auto,
+            env: (self.auto && person).then(environment::variables),
         };
         let ask = || What::Handoff {
             file_path: body.file_path.clone(),
             force: self.force,
+            auto: self.auto,
         };
         let answer = match reach(|daemon| daemon.handoff(session, &body)) {
             Err(error) if error.kind == Kind::Sandboxed => {

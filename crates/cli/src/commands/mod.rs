@@ -14,6 +14,7 @@ mod handoff;
 mod handoffs;
 mod hooks;
 mod kill;
+mod ledger;
 pub(crate) mod ls;
 mod man;
 mod new;
@@ -75,6 +76,7 @@ enum Command {
     Wait(wait::Wait),
     Output(output::Output),
     Archive(archive::Archive),
+    Ledger(ledger::Ledger),
     Attach(attach::Attach),
     Rename(rename::Rename),
     Kill(kill::Kill),
@@ -110,6 +112,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Wait(command)) => command.run(out),
         Some(Command::Output(command)) => command.run(out),
         Some(Command::Archive(command)) => return command.run(out),
+        Some(Command::Ledger(command)) => command.run(out),
         Some(Command::Attach(command)) => command.run(out),
         Some(Command::Rename(command)) => command.run(out),
         Some(Command::Kill(command)) => command.run(out),
@@ -191,6 +194,18 @@ mod tests {
             ("sm archive api --generation 2 grep pattern --json", true),
             ("sm archive api grep", false),
             ("sm archive", false),
+            ("sm ledger", true),
+            ("sm ledger api --budget 4000 --json", true),
+            ("sm ledger api --generation 2", true),
+            (
+                "sm ledger --transcript t.jsonl --until-line 12 --budget 1000",
+                true,
+            ),
+            ("sm ledger api --transcript t.jsonl", false),
+            ("sm ledger api --until-line 12", false),
+            ("sm ledger --transcript t.jsonl --generation 2", false),
+            ("sm ledger api --budget 999", false),
+            ("sm ledger api --budget 50001", false),
             ("sm queue ls", true),
             ("sm queue rm api 1a2b", true),
             ("sm queue", false),
@@ -199,6 +214,11 @@ mod tests {
             ("sm handoff --template", true),
             ("sm handoff --cancel", true),
             ("sm handoff --cancel --session api", true),
+            ("sm handoff --auto", true),
+            ("sm handoff --auto --session api --json", true),
+            ("sm handoff --auto notes.md", false),
+            ("sm handoff --auto --cancel", false),
+            ("sm handoff --auto --force", false),
             ("sm handoff", false),
             ("sm handoff --force", false),
             ("sm handoff --cancel --force", false),

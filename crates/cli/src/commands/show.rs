@@ -1,7 +1,7 @@
 //! `sm show`.
 
 use clap::Args;
-use sm_daemon::api::types::{HandoffView, SessionView};
+use sm_daemon::api::types::{HandoffView, LedgerView, SessionView};
 
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
@@ -33,6 +33,7 @@ impl Show {
             &out.look,
             &session.value,
             latest(&daemon, &session.value).as_ref(),
+            known(&daemon, &session.value).as_ref(),
         );
         out.text(&text)
     }
@@ -44,7 +45,20 @@ pub fn latest(daemon: &Daemon, session: &SessionView) -> Option<HandoffView> {
     handoffs.value.into_iter().next()
 }
 
-pub fn render(look: &Look, session: &SessionView, handoff: Option<&HandoffView>) -> String {
+/// What its ledger says in a few lines, if it has one.
+fn known(daemon: &Daemon, session: &SessionView) -> Option<LedgerView> {
+    daemon
+        .ledger_brief(&session.id)
+        .ok()
+        .map(|ledger| ledger.value)
+}
+
+pub fn render(
+    look: &Look,
+    session: &SessionView,
+    handoff: Option<&HandoffView>,
+    ledger: Option<&LedgerView>,
+) -> String {
     let mut text = String::new();
     let mut row = |label: &str, value: &str| {
         if !value.is_empty() {
@@ -77,6 +91,12 @@ pub fn render(look: &Look, session: &SessionView, handoff: Option<&HandoffView>)
     );
     if let Some(attention) = &session.attention {
         row("attention", &look.paint(Tone::Warn, &one_line(attention)));
+    }
+    if let Some(ledger) = ledger {
+        let line = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
+        row("goal", &line(&ledger.goal));
+        row("last files", &one_line(&ledger.files.join(", ")));
+        row("failing", &look.paint(Tone::Warn, &line(&ledger.failing)));
     }
     row("directory", &look.path(&session.cwd));
     row("context", &context(look, session));
@@ -195,7 +215,7 @@ mod tests {
         api.queue.queued = 2;
         api.queue.held = 1;
         api.queue.held_reason = Some("the agent is compacting its context".into());
-        insta::assert_snapshot!(render(&look(), &api, None), @r"
+        insta::assert_snapshot!(render(&look(), &api, None, None), @r"
         session       api (1a2b3c4d)
         agent         claude
         state         idle: the turn ended (3 min ago)
@@ -221,7 +241,7 @@ mod tests {
             ..handoff()
         };
         let lines = |api: &SessionView, handoff| {
-            let text = render(&look(), api, Some(handoff));
+            let text = render(&look(), api, Some(handoff), None);
             let about = |line: &&str| line.contains("hand");
             text.lines().filter(about).collect::<Vec<_>>().join("\n")
         };

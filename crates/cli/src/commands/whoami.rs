@@ -32,6 +32,7 @@ impl Whoami {
             &out.look,
             &session.value,
             latest(&daemon, &session.value).as_ref(),
+            None,
         );
         out.text(&text)
     }

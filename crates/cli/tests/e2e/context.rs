@@ -137,13 +137,14 @@ fn a_compaction_arms_them_again_once_and_gives_back_what_was_handed() {
     let world = World::new();
     world.agent("api");
     known(&world, "api");
-    // nothing was handed over: nothing is said
+    // nothing was handed over: what the ledger knows is given back
     world.send_wait("api", "COMPACT:\nSAY: first");
     world.wait_for("api", "idle");
     eventually("it is counted", || world.show("api")["compactions"] == 1);
     world.send_wait("api", "SAY: after");
     world.wait_for("api", "idle");
-    assert_eq!(world.times("compacted"), 0);
+    let back = world.given("[sm recovery]");
+    assert!(!back.text.contains("handoff document"), "{}", back.text);
 
     let notes = document(&world, "notes.md", "# State\nstep 3 is next\n");
     let body = json!({"person": true, "file_path": notes});
@@ -175,7 +176,13 @@ fn a_compaction_arms_them_again_once_and_gives_back_what_was_handed() {
     world.given("[sm context] Context at 52%");
     world.wait_for("api", "idle");
     assert_eq!(world.show("api")["compactions"], 1);
-    assert_eq!(world.times("[sm context] Context at"), 2);
+    // the fake model's echo of one is known to the ledger
+    let said = world.records().into_iter().map(|record| record.text);
+    let said = said.filter(|text| !text.starts_with("[sm recovery]"));
+    let count: usize = said
+        .map(|text| text.matches("[sm context] Context at").count())
+        .sum();
+    assert_eq!(count, 2);
     assert_eq!(world.times("step 3 is next"), 1);
 }
 

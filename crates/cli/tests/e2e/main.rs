@@ -19,6 +19,7 @@ mod handoff_faults;
 mod hardship;
 mod kill_points;
 mod kill_points_messages;
+mod ledger;
 mod life;
 mod seed2;
 mod stream;

@@ -15,6 +15,7 @@ mod handoff_crashes;
 mod handoff_hooks;
 mod handoff_people;
 mod installed;
+mod ledger;
 mod life;
 mod monitor;
 mod people;

@@ -292,14 +292,16 @@ fn what_was_handed_over_is_in_the_next_request_after_a_compaction() {
         return;
     };
     world.start_idle("one", &CONNECTED);
-    // nothing was handed over yet
+    // nothing was handed over yet: what the ledger knows
     world.send_wait("one", "SAY: early", &[]);
     world.wait_state("one", "idle");
     compact(&world);
     world.model.release("summary");
     world.send_wait("one", "after the first", &[]);
     world.wait_state("one", "idle");
-    assert_eq!(occurrences(&last(&world), "[sm recovery]"), 0);
+    let known = last(&world);
+    assert_eq!(occurrences(&known, "[sm recovery]"), 1);
+    assert_eq!(occurrences(&known, "what it said then follows"), 0);
     world.send_wait("one", WORK, &[]);
     world.wait_handoff("one", "done");
     world.wait_state("one", "idle");

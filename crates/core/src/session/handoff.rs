@@ -7,7 +7,8 @@
 use super::{Session, State};
 use crate::effect::{Effect, EntryKind, NoticeKind};
 use crate::handoff::{
-    Carrier, Course, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal, Step, Trigger,
+    Author, Carrier, Course, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal, Step,
+    Trigger,
 };
 use crate::ids::{HandoffId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
@@ -29,16 +30,20 @@ impl Record {
         &self,
         profile: &Profile,
         trigger: Trigger,
+        author: Author,
         guards: Guards,
         now: Timestamp,
     ) -> Option<Refusal> {
         if profile.clear.is_none() {
             return Some(Refusal::NotClearable(self.agent.as_str().to_string()));
         }
-        if !self.state.is_live() {
+        let live = self.state.is_live();
+        // what sm itself wrote down needs no agent; what is under way a restore goes on with
+        let mechanical = author == Author::Ledger && self.launch > 0;
+        if !live && (!mechanical || self.open_handoff().is_some()) {
             return Some(Refusal::Ended(self.why.clone(), self.name.to_string()));
         }
-        if self.ending {
+        if live && self.ending {
             return Some(Refusal::Ending);
         }
         if let Some(open) = self.open_handoff() {
@@ -83,7 +88,7 @@ impl Session {
         }
         let refusal = self
             .rec
-            .handoff_refusal(&self.profile, new.trigger, guards, now);
+            .handoff_refusal(&self.profile, new.trigger, new.author, guards, now);
         if let Some(why) = refusal {
             self.record_line(EntryKind::Handoff, format!("{} refused: {why}", new.id));
             return;
@@ -100,7 +105,8 @@ impl Session {
         if new.trigger.is_automatic() {
             self.rec.automatic.push(now);
         }
-        if new.trigger == Trigger::Agent && !self.rec.turn_open {
+        let ended = !self.rec.state.is_live();
+        if new.trigger == Trigger::Agent && !self.rec.turn_open && !ended {
             self.working("it asked for a handoff", now); // whoever asks is at work
             self.ask(now);
         }
@@ -137,6 +143,10 @@ impl Session {
             course: Course::Forward,
         }));
         self.preparing = None;
+        if ended {
+            self.hand_off_ended(now);
+            return;
+        }
         // what is only being looked at waits with the others
         if self
             .rec
@@ -273,7 +283,13 @@ impl Session {
                 return;
             }
         };
-        let text = words::wake(self.rec.name.as_str(), &prepared);
+        // an argument can be long, where something that is typed should not be
+        let argued = self.rec.process.is_none()
+            && self.rec.open_handoff().map(|h| h.course) == Some(Course::Stopping);
+        let text = match (argued, &prepared.content) {
+            (true, Some(content)) => words::wake_with(self.rec.name.as_str(), &prepared, content),
+            (true | false, _) => words::wake(self.rec.name.as_str(), &prepared),
+        };
         let missing: Vec<String> = prepared
             .artifacts
             .iter()

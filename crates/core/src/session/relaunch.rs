@@ -181,6 +181,16 @@ impl Session {
         }
     }
 
+    /// The agent had ended before it was asked for: there is nothing to clear, and the successor is
+    /// started as soon as what goes with the document is safe.
+    pub(super) fn hand_off_ended(&mut self, now: Timestamp) {
+        self.rec.ending = false; // it was ended, and is begun again
+        self.handoff_step("scheduled; its agent has ended, and is started anew", now);
+        self.agent_is_gone("the agent is to be started with the document", now);
+        self.set_course(Course::Stopping);
+        self.prepare(now); // then it is started
+    }
+
     /// Between two processes of the agent.
     fn agent_is_gone(&mut self, why: &str, now: Timestamp) {
         self.land_own_flight(now);

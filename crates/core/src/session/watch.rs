@@ -351,16 +351,13 @@ impl Session {
         self.notify(NoticeKind::Compacted, text);
     }
 
-    /// After a compaction the agent is given back what its lineage was handed; the daemon puts the
-    /// text together, as it lies in files.
+    /// After a compaction the agent is given back what its lineage was handed and what was written
+    /// down since; the daemon puts the text together, as it lies in files.
     pub(super) fn answer_recovery(&mut self, request: Option<RequestId>) -> Answered {
         let Some(request) = request else {
             return Answered::No;
         };
-        let current = self.rec.lineage().map(|handoff| handoff.id.clone());
-        let Some(handoff) = current else {
-            return Answered::No;
-        };
+        let handoff = self.rec.lineage().map(|handoff| handoff.id.clone());
         self.effect(Effect::Answer {
             request,
             answer: Answer::Recover { handoff },

@@ -20,7 +20,11 @@ pub async fn by_hook(hub: &Shared, handle: &Handle, ask: Ask) -> Option<String> 
     let began = Instant::now();
     let answer = match ask.what {
         What::Cancel => cancel_as(handle).await,
-        What::Handoff { file_path, force } => {
+        What::Handoff {
+            file_path,
+            force,
+            auto,
+        } => {
             let id = own_id(&ask.id).ok()?;
             if asked_before(hub, handle, &id).await.ok()?.is_some() {
                 return None; // a quotation
@@ -31,6 +35,8 @@ pub async fn by_hook(hub: &Shared, handle: &Handle, ask: Ask) -> Option<String> 
                 person: false,
                 file_path,
                 force,
+                auto,
+                env: None,
             };
             let answer = schedule_as(hub, handle, Trigger::Agent, body).await;
             if began.elapsed() > HOOK_PATIENCE {

@@ -1,38 +1,29 @@
-//! Handoffs: asked for by the agent itself or by a person from outside, taken back, and their history.
+//! Handoffs: asked for by the agent itself or by a person from outside, and taken back.
 //!
 //! Refusals of a request for one are answers with `{"error": …}` and status 200, as programs that
 //! were written for the first session manager expect them. Nothing is written before everything
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
-use super::types::{
-    ArtifactView, CancelBody, HandoffAnswer, HandoffBody, HandoffView, StepView, TemplateView,
-};
-use super::{ApiError, Shared, read, sessions};
-use crate::clock::{self, rfc3339};
+use super::types::{CancelBody, HandoffAnswer, HandoffBody};
+use super::{ApiError, Shared, handoffs, read, sessions};
+use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept};
 use crate::hub::Handle;
-use crate::{archive, fault, launch};
+use crate::{archive, fault, launch, ledger, names};
 use axum::Json;
 use axum::body::Bytes;
-use axum::extract::{Path, Query, State};
+use axum::extract::{Path, State};
 use axum::http::HeaderMap;
-use serde::Deserialize;
 use sm_agents::kind;
 use sm_client::wire;
-use sm_core::{
-    ArtifactKind, Author, Event, Guards, Handoff, HandoffId, HandoffState, NewHandoff, SessionId,
-    Trigger,
-};
-use sm_store::HandoffRow;
+use sm_core::{Author, Event, Guards, HandoffId, HandoffState, NewHandoff, SessionId, Trigger};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 /// A file system that does not answer in this time is not waited for.
 const READ_PATIENCE: Duration = Duration::from_secs(5);
-const DEFAULT_LIMIT: usize = 100;
-const MOST: usize = 10_000;
 
 const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
 
@@ -140,18 +131,28 @@ pub(super) async fn schedule_as(
     let now = handle.now();
     let guards = guards(hub);
     let profile = kind::profile(now.record.agent);
+    let author = author(trigger, body.auto);
     if let Some(why) = now
         .record
-        .handoff_refusal(profile, trigger, guards, clock::now())
+        .handoff_refusal(profile, trigger, author, guards, clock::now())
     {
         return refused(why.to_string());
     }
-    let document = match read_document(hub, body.file_path).await {
+    let ended = !now.record.state.is_live();
+    if let (true, Err(error)) = (ended, may_start(hub, handle, body.env.is_some())) {
+        return refused(error);
+    }
+    let document = match body.auto {
+        true => write_document(hub, handle).await,
+        false => read_document(hub, body.file_path).await,
+    };
+    let document = match document {
         Ok(document) => document,
         Err(error) => return refused(error),
     };
     let turn = now.turn_since.filter(|_| now.record.turn_open);
     let warnings: Vec<String> = match hub.config.handoff.gate {
+        Gate::Warn | Gate::Strict if body.auto => Vec::new(), // nobody is there to mend it
         Gate::Off => Vec::new(),
         Gate::Warn | Gate::Strict => handoff::findings(&document, trigger, turn)
             .iter()
@@ -167,7 +168,13 @@ pub(super) async fn schedule_as(
     fault::before("artifact", "copy");
     let kept = keep(hub, &handle.id, &document).await?;
     fault::after("artifact", "copy");
-    let asked = ask(handle, id, trigger, guards, &document, &kept).await;
+    if let (true, Some(env)) = (ended, body.env) {
+        hub.launches.remember(&handle.id, env);
+    }
+    let asked = ask(handle, id, trigger, author, guards, &document, &kept).await;
+    if ended && !matches!(asked, Ok(Ok(_))) {
+        hub.launches.forget(&handle.id);
+    }
     let replaced = now
         .record
         .open_handoff()
@@ -197,6 +204,34 @@ pub(super) async fn schedule_as(
             Err(error)
         }
     }
+}
+
+fn author(trigger: Trigger, auto: bool) -> Author {
+    match (auto, trigger) {
+        (true, _) => Author::Ledger,
+        (false, Trigger::Person) => Author::Person,
+        (
+            false,
+            Trigger::Agent | Trigger::Threshold | Trigger::CompactionImminent | Trigger::Compacted,
+        ) => Author::Agent,
+    }
+}
+
+/// An agent that has ended is started again: its name has to be free, and it needs an environment.
+fn may_start(hub: &Shared, handle: &Handle, has_env: bool) -> Result<(), String> {
+    if !has_env {
+        return Err(
+            "its agent has ended and would be started with an environment that is not given: use `sm handoff --auto --session`, which gives that of your shell".into(),
+        );
+    }
+    let now = handle.now();
+    let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
+    names::check_free(
+        now.record.name.as_str(),
+        Some(handle.id.as_str()),
+        published.iter().map(|p| read::named(p)),
+    )
+    .map_err(|error| format!("{error}: {}", error.hint()))
 }
 
 /// What the terminal has shown until now is rendered while the turn goes on: little is left to do
@@ -232,7 +267,7 @@ pub(super) async fn asked_before(
         None => {
             let wanted = id.to_string();
             let row = read::store(hub, move |store| store.handoff(&wanted)).await?;
-            row.and_then(|row| Some((row.session.clone(), stored(&row)?.copy)))
+            row.and_then(|row| Some((row.session.clone(), handoffs::stored(&row)?.copy)))
         }
     };
     Ok(
@@ -273,6 +308,25 @@ async fn read_document(hub: &Shared, path: String) -> Result<Document, String> {
     }
 }
 
+/// From the session's ledger. It has no path but that of our copy.
+async fn write_document(hub: &Shared, handle: &Handle) -> Result<Document, String> {
+    let writing = ledger::write(hub, handle, None, ledger::BUDGET);
+    match tokio::time::timeout(READ_PATIENCE, writing).await {
+        Ok(Ok(written)) => Ok(Document {
+            path: PathBuf::new(),
+            text: written.text,
+            written_at: None,
+        }),
+        Ok(Err(why)) => Err(format!(
+            "there is no ledger to hand off from: {why}. Write a document, and hand that off"
+        )),
+        Err(_) => Err(format!(
+            "its ledger could not be read within {} s: repeat it in a moment",
+            READ_PATIENCE.as_secs()
+        )),
+    }
+}
+
 /// On disk before anybody hears of it.
 async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<Kept, ApiError> {
     let base = hub.handoffs_dir();
@@ -296,6 +350,7 @@ async fn ask(
     handle: &Handle,
     id: Option<HandoffId>,
     trigger: Trigger,
+    author: Author,
     guards: Guards,
     document: &Document,
     kept: &Kept,
@@ -305,14 +360,13 @@ async fn ask(
     let handoff = NewHandoff {
         id: id.clone(),
         trigger,
-        author: match trigger {
-            Trigger::Agent
-            | Trigger::Threshold
-            | Trigger::CompactionImminent
-            | Trigger::Compacted => Author::Agent,
-            Trigger::Person => Author::Person,
+        author,
+        document: match author {
+            Author::Ledger => kept.document.to_string_lossy().into_owned(),
+            Author::Agent | Author::Person | Author::Model => {
+                document.path.to_string_lossy().into_owned()
+            }
         },
-        document: document.path.to_string_lossy().into_owned(),
         copy: kept.document.to_string_lossy().into_owned(),
         folder: kept.folder.to_string_lossy().into_owned(),
     };
@@ -324,7 +378,7 @@ async fn ask(
     let profile = kind::profile(now.record.agent);
     let why = now
         .record
-        .handoff_refusal(profile, trigger, guards, clock::now());
+        .handoff_refusal(profile, trigger, author, guards, clock::now());
     Ok(Err(why.map_or_else(
         || "the session changed meanwhile: ask again".to_owned(),
         |why| why.to_string(),
@@ -382,159 +436,6 @@ pub(super) async fn cancel_as(handle: &Handle) -> Answer {
     }
 }
 
-// ── history
-
-pub async fn template() -> Json<TemplateView> {
-    Json(TemplateView {
-        text: sm_core::template::handoff_template().to_owned(),
-    })
-}
-
-#[derive(Deserialize)]
-pub struct ListQuery {
-    session: Option<String>,
-    limit: Option<usize>,
-}
-
-pub async fn list(
-    State(hub): State<Shared>,
-    Query(query): Query<ListQuery>,
-) -> Result<Json<Vec<HandoffView>>, ApiError> {
-    let session = match &query.session {
-        Some(wanted) => Some(read::session(&hub, wanted)?.id.to_string()),
-        None => None,
-    };
-    let limit = query.limit.unwrap_or(DEFAULT_LIMIT).clamp(1, MOST);
-    let rows = read::store(&hub, move |store| store.handoffs(session.as_deref(), limit)).await?;
-    Ok(Json(rows.iter().filter_map(view).collect()))
-}
-
-pub async fn show(
-    State(hub): State<Shared>,
-    Path(id): Path<String>,
-) -> Result<Json<HandoffView>, ApiError> {
-    let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
-    let found = read::store(&hub, move |store| {
-        let row = match store.handoff(&id)? {
-            Some(row) => Ok(row),
-            None => only_one(store.handoffs(None, MOST)?, &id),
-        };
-        let row = match row {
-            Ok(row) => row,
-            Err(several) => return Ok(Err(several)),
-        };
-        let wake = stored(&row).and_then(|handoff| handoff.wake);
-        let prompt = match wake {
-            Some(wake) => store.message(&row.session, wake.as_str())?,
-            None => None,
-        };
-        Ok(Ok((row, prompt.map(|message| message.text))))
-    })
-    .await?;
-    let unknown = || ApiError::not_found("there is no such handoff", "list them with: sm handoffs");
-    let (row, prompt) = found.map_err(|several| match several.as_slice() {
-        [] => unknown(),
-        several => ApiError::conflict(
-            format!("several handoffs begin with {shown}"),
-            format!("name one: {}", several.join(", ")),
-        ),
-    })?;
-    let mut view = view(&row).ok_or_else(unknown)?;
-    view.prompt = prompt.or(view.prompt);
-    Ok(Json(view))
-}
-
-/// The one whose id begins like this, or the first ids that do.
-fn only_one(rows: Vec<HandoffRow>, beginning: &str) -> Result<HandoffRow, Vec<String>> {
-    const NAMED: usize = 5;
-    let mut begin: Vec<HandoffRow> = rows
-        .into_iter()
-        .filter(|row| row.id.starts_with(beginning))
-        .collect();
-    match begin.len() {
-        1 => begin.pop().ok_or_else(Vec::new),
-        _ => Err(begin.into_iter().take(NAMED).map(|row| row.id).collect()),
-    }
-}
-
-fn stored(row: &HandoffRow) -> Option<Handoff> {
-    serde_json::from_str(&row.json)
-        .inspect_err(|error| tracing::warn!(id = row.id, %error, "a handoff cannot be read"))
-        .ok()
-}
-
-fn view(row: &HandoffRow) -> Option<HandoffView> {
-    let handoff = stored(row)?;
-    let took = handoff
-        .prompted_at
-        .zip(handoff.began_at)
-        .map(|(prompted, began)| prompted.since(began));
-    Some(HandoffView {
-        id: handoff.id.to_string(),
-        session: row.session.clone(),
-        state: handoff.state.word().to_owned(),
-        trigger: handoff.trigger.word().to_owned(),
-        author: handoff.author.word().to_owned(),
-        carrier: handoff.carrier.word().to_owned(),
-        from_generation: handoff.from.0,
-        to_generation: handoff.to.map(|to| to.0),
-        from_conversation: handoff.from_conversation.as_ref().map(ToString::to_string),
-        document: handoff.document.clone(),
-        copy: handoff.copy.clone(),
-        folder: handoff.folder.clone(),
-        given: Some(handoff.given.clone()).filter(|given| !given.is_empty()),
-        artifacts: handoff
-            .artifacts
-            .iter()
-            .map(|artifact| ArtifactView {
-                kind: kind_word(artifact.kind).to_owned(),
-                path: artifact.path.clone(),
-                bytes: artifact.bytes,
-                lines: artifact.lines,
-                problem: artifact.problem.clone(),
-            })
-            .collect(),
-        steps: handoff
-            .steps
-            .iter()
-            .map(|step| StepView {
-                at: rfc3339(step.at),
-                text: step.text.clone(),
-            })
-            .collect(),
-        tokens_before: handoff.tokens_before,
-        tokens_after: handoff.tokens_after,
-        created_at: rfc3339(handoff.created_at),
-        prompted_at: handoff.prompted_at.map(rfc3339),
-        done_at: handoff.done_at.map(rfc3339),
-        took_ms: took,
-        prompt: Some(handoff.wake_text.clone()).filter(|text| !text.is_empty()),
-    })
-}
-
-fn kind_word(kind: ArtifactKind) -> &'static str {
-    match kind {
-        ArtifactKind::Document => "document",
-        ArtifactKind::Snapshot => "snapshot",
-        ArtifactKind::Log => "log",
-        ArtifactKind::Transcript => "transcript",
-        ArtifactKind::InFlight => "in_flight",
-    }
-}
-
-/// Folders of a session's handoffs, as its rows name them.
-pub async fn folders(hub: &Shared, session: &SessionId) -> Result<Vec<PathBuf>, ApiError> {
-    let all = of_session(hub, session).await?;
-    Ok(all.into_iter().map(|h| PathBuf::from(h.folder)).collect())
-}
-
-/// All handoffs of a session, newest first.
-pub async fn of_session(hub: &Shared, session: &SessionId) -> Result<Vec<Handoff>, ApiError> {
-    let session = session.to_string();
-    let rows = read::store(hub, move |store| store.handoffs(Some(&session), usize::MAX)).await?;
-    Ok(rows.iter().filter_map(stored).collect())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -554,23 +455,5 @@ mod tests {
         ] {
             assert_eq!(own_id(id).is_ok(), good, "{id}");
         }
-    }
-
-    #[test]
-    fn a_beginning_names_one_or_several() {
-        let rows = |ids: &[&str]| -> Vec<HandoffRow> {
-            let row = |id: &&str| HandoffRow {
-                id: (*id).to_string(),
-                session: "s".into(),
-                created_at: 1,
-                state: "done".into(),
-                json: String::new(),
-            };
-            ids.iter().map(row).collect()
-        };
-        let all = ["h1a2", "h1b3", "h2c4"];
-        assert_eq!(only_one(rows(&all), "h2").unwrap().id, "h2c4");
-        assert_eq!(only_one(rows(&all), "h1").unwrap_err(), ["h1a2", "h1b3"]);
-        assert!(only_one(rows(&all), "h9").unwrap_err().is_empty());
     }
 }

@@ -96,7 +96,7 @@ pub async fn hook(
                 }
             };
             let answer = match answer {
-                Answer::Recover { handoff: id } => recovery::text(&hub, &handle, &id)
+                Answer::Recover { handoff } => recovery::text(&hub, &handle, handoff.as_ref())
                     .await
                     .map_or(Answer::Nothing, |text| Answer::Context { text }),
                 other => other,
@@ -172,6 +172,7 @@ pub async fn deliver(
     }
     if !foreign {
         watch_known(hub, handle, &published);
+        hub.ledgers.touch(&handle.id);
     }
     if let (Some(path), Some(conversation), false) = (transcript, conversation, foreign) {
         tokio::spawn(follow(

@@ -8,8 +8,10 @@ mod daemon;
 mod error;
 mod events;
 mod handoff;
+mod handoffs;
 mod hooks;
 mod launch;
+mod ledger;
 mod messages;
 pub mod openapi;
 mod output;
@@ -19,7 +21,7 @@ mod sessions;
 pub mod types;
 
 pub use error::ApiError;
-pub use handoff::of_session as stored_handoffs;
+pub use handoffs::of_session as stored_handoffs;
 pub use hooks::{Incoming, deliver as deliver_hook};
 pub use launch::report as launcher_report;
 pub use output::last_lines;
@@ -72,9 +74,10 @@ pub fn router(hub: Shared) -> Router {
             post(handoff::schedule).delete(handoff::cancel),
         )
         .route("/sessions/{session}/context", get(context::show))
-        .route("/handoff/template", get(handoff::template))
-        .route("/handoffs", get(handoff::list))
-        .route("/handoffs/{handoff}", get(handoff::show))
+        .route("/sessions/{session}/ledger", get(ledger::show))
+        .route("/handoff/template", get(handoffs::template))
+        .route("/handoffs", get(handoffs::list))
+        .route("/handoffs/{handoff}", get(handoffs::show))
         .route("/events", get(events::follow))
         .route("/hooks/context-usage", post(hooks::context_usage))
         .route("/hooks/{agent}/{event}", post(hooks::hook))

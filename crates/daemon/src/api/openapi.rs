@@ -43,6 +43,7 @@ routes! {
     "get" "/sessions/{session}/archive/about" "Where the archive lies, and which generations it has" () None, "Archive";
     "get" "/sessions/{session}/archive/search" "Lines of the archive that match a regular expression, one JSON object a line (a stream)" ("pattern", "ignore_case", "context", "generation") None, "Found";
     "get" "/sessions/{session}/context" "How full its context is, by source, with thresholds and history" () None, "Context";
+    "get" "/sessions/{session}/ledger" "What sm knows of its context, as a document of at most that many characters; with brief=true only the lines" ("budget", "generation", "brief") None, "Ledger";
     "get" "/sessions/{session}/events" "Its history" ("after", "limit") None, "Event[]";
     "get" "/sessions/{session}/messages" "Messages not yet consumed; all of them with all=true" ("all") None, "Message[]";
     "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
@@ -187,6 +188,7 @@ fn schemas() -> Value {
         })),
         "Handoff": object(json!({
             "id": text(), "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
+            "auto": {"type": "boolean"}, "env": {"type": "array", "items": texts()},
         })),
         "Cancel": object(json!({"requester_session_id": text()})),
         "HandoffAnswer": object(json!({
@@ -213,6 +215,10 @@ fn schemas() -> Value {
         "Archive": object(json!({
             "folder": text(), "text": text(), "raw": text(), "lines": number(), "rendered": number(),
             "generations": {"type": "array", "items": object(json!({"generation": number(), "at": maybe_text()}))},
+        })),
+        "Ledger": object(json!({
+            "session": text(), "name": text(), "generation": number(), "conversation_id": maybe_text(), "transcript_path": text(),
+            "last_at": maybe_text(), "at": text(), "goal": maybe_text(), "files": texts(), "failing": maybe_text(), "text": text(),
         })),
         "Found": object(json!({"line": number(), "generation": number(), "at": maybe_text(), "match": {"type": "boolean"}, "text": text()})),
         "Output": object(json!({"text": text()})),

@@ -325,7 +325,7 @@ pub async fn kill(
 
 /// Removes everything that is known of a session that has ended.
 pub async fn purge(hub: &Shared, handle: &Handle) -> Result<(), ApiError> {
-    let handoffs = super::handoff::folders(hub, &handle.id).await?;
+    let handoffs = super::handoffs::folders(hub, &handle.id).await?;
     let (tx, rx) = oneshot::channel();
     handle.send(Wake::Remove { done: tx });
     match rx.await {

@@ -266,10 +266,16 @@ pub struct HandoffBody {
     pub requester_session_id: Option<String>,
     /// A person asks, from outside of all sessions.
     pub person: bool,
-    /// Absolute.
+    /// Absolute. Not needed with `auto`.
     pub file_path: String,
     /// Take a document that looks unfinished.
     pub force: bool,
+    /// sm writes the document itself, from the session's ledger.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub auto: bool,
+    /// For a session whose agent has ended: what it is started with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub env: Option<Vec<(String, String)>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -349,6 +355,29 @@ pub struct StepView {
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TemplateView {
+    pub text: String,
+}
+
+/// What `GET /sessions/{s}/ledger` tells.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct LedgerView {
+    pub session: String,
+    pub name: String,
+    pub generation: u32,
+    pub conversation_id: Option<String>,
+    pub transcript_path: String,
+    /// When the last thing it knows of happened, as the transcript says.
+    pub last_at: Option<String>,
+    /// When it was last written down.
+    pub at: String,
+    /// How the work began, in one line.
+    pub goal: Option<String>,
+    /// Files that were last changed, or read.
+    pub files: Vec<String>,
+    /// What failed last and was not seen to work since.
+    pub failing: Option<String>,
+    /// The document; empty if only the lines above were asked for.
     pub text: String,
 }
 

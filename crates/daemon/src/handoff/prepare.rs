@@ -7,8 +7,8 @@ use crate::actor::Wake;
 use crate::api::types::MessageView;
 use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
-use crate::{api, fault, transcripts};
-use sm_core::{Artifact, ArtifactKind, Event, Handoff, HandoffId, Prepared, SessionId};
+use crate::{api, fault, ledger, transcripts};
+use sm_core::{Artifact, ArtifactKind, Author, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,10 +47,16 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     artifacts.extend([snapshot, log, transcript]);
     artifacts.extend(write_in_flight(&folder, &in_flight));
     fault::after("artifact", "in flight");
+    let content = match handoff.author {
+        // short enough to be given whole, and in no file that the agent would know
+        Author::Ledger => std::fs::read_to_string(&handoff.copy).ok(),
+        Author::Agent | Author::Person | Author::Model => None,
+    };
     Ok(Prepared {
         document: given,
         artifacts,
         in_flight,
+        content,
     })
 }
 
@@ -58,6 +64,9 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
 
 /// The path to give, and what is kept. The author's file is given while it can be read.
 async fn keep_document(seat: &Seat, handoff: &Handoff) -> Result<(String, Vec<Artifact>), String> {
+    if handoff.author == Author::Ledger {
+        write_again(seat, handoff).await;
+    }
     let (path, copy) = (handoff.document.clone(), PathBuf::from(&handoff.copy));
     let most = u64::from(seat.hub.config.handoff.max_bytes);
     let kept = tokio::task::spawn_blocking(move || keep_again(&path, &copy, most));
@@ -72,6 +81,20 @@ async fn keep_document(seat: &Seat, handoff: &Handoff) -> Result<(String, Vec<Ar
                 "it could not be read in time; the copy made at scheduling is given",
             )],
         )),
+    }
+}
+
+/// The turn went on after it was asked for: what was done since belongs into it. What was written
+/// then stays if nothing newer can be had.
+async fn write_again(seat: &Seat, handoff: &Handoff) {
+    let (hub, left) = (&seat.hub, Some(handoff.from.0));
+    let written = ledger::write(hub, &seat.handle, left, ledger::BUDGET);
+    if let Ok(Ok(written)) = tokio::time::timeout(PATIENCE, written).await {
+        let copy = PathBuf::from(&handoff.copy);
+        let renewed = blocking(move || renew(&copy, &written.text)).await;
+        if let Err(error) = renewed {
+            tracing::warn!(session = %seat.record.id, %error, "an older document is handed off");
+        }
     }
 }
 

@@ -103,13 +103,21 @@ impl Reader {
         }
     }
 
+    /// A reader that goes on where another one ended: after a whole line.
+    pub fn going_on(dialect: Dialect, stats: Stats) -> Self {
+        Self {
+            stats,
+            ..Self::new(dialect)
+        }
+    }
+
     pub fn dialect(&self) -> Dialect {
         self.dialect
     }
 
     pub fn stats(&self) -> Stats {
         Stats {
-            too_long: self.lines.skipped(),
+            too_long: self.stats.too_long.saturating_add(self.lines.skipped()),
             ..self.stats
         }
     }

@@ -34,6 +34,7 @@ impl World {
         let refusal = record.handoff_refusal(
             &self.options.profile(),
             trigger,
+            Author::Agent,
             guards,
             Timestamp(self.now),
         );

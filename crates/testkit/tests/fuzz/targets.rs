@@ -88,6 +88,7 @@ fn requests_in_what_tools_print() {
         what: What::Handoff {
             file_path: path.into(),
             force: false,
+            auto: false,
         },
     };
     let own = secret_hash("own");

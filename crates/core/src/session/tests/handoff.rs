@@ -32,6 +32,7 @@ pub(super) fn prepared(id: &str) -> Event {
                 problem: None,
             }],
             in_flight: vec!["child web: working".into()],
+            content: None,
         }),
     }
 }
@@ -741,8 +742,9 @@ fn automatic_ones_are_guarded_against_loops() {
     let record = bench.session.record();
     let guards = Guards::default();
     let later = bench.now.plus(60_000);
-    let refusal =
-        |record: &Record, now| record.handoff_refusal(&CLAUDE, Trigger::Threshold, guards, now);
+    let refusal = |record: &Record, now| {
+        record.handoff_refusal(&CLAUDE, Trigger::Threshold, Author::Agent, guards, now)
+    };
     assert!(matches!(
         refusal(record, later),
         Some(Refusal::CoolDown(..))
@@ -771,6 +773,7 @@ fn a_program_without_a_clear_is_refused_by_name() {
     let refusal = bench.session.record().handoff_refusal(
         &profile,
         Trigger::Agent,
+        Author::Agent,
         Guards::default(),
         bench.now,
     );

@@ -7,6 +7,7 @@ mod found_turns;
 mod found_unseen;
 mod handoff;
 mod handoff_drafts;
+mod handoff_ended;
 mod handoff_found;
 mod handoff_unproven;
 mod unheard;

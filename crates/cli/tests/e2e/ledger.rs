@@ -1,0 +1,200 @@
+//! The ledger: there while a session lives, after its agent was killed, and across its contexts; and
+//! what is handed off from it.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use rustix::process::Signal;
+use serde_json::Value;
+use sm_testkit::clean::RecordKind;
+
+use crate::family::inside;
+use crate::world::{World, end, eventually, process, text};
+
+fn folder(world: &World, session: &Value) -> PathBuf {
+    world.paths().session_dir(&text(&session["id"]))
+}
+
+fn kept(world: &World, session: &Value, generation: u32) -> PathBuf {
+    folder(world, session).join(format!("ledger.g{generation}.json"))
+}
+
+#[track_caller]
+fn on_disk(world: &World, session: &Value, generation: u32, part: &str) {
+    let file = kept(world, session, generation);
+    eventually(&format!("{part} is in {}", file.display()), || {
+        std::fs::read_to_string(&file).is_ok_and(|text| text.contains(part))
+    });
+}
+
+#[track_caller]
+fn handed(world: &World, session: &str) -> Value {
+    let latest = || world.sm(&["handoffs", session, "--json"]).exits(0).json()[0].clone();
+    eventually("the handoff has ended", || latest()["done_at"].is_string());
+    let handoff = latest();
+    assert_eq!(handoff["state"], "done", "{handoff}");
+    handoff
+}
+
+#[test]
+fn it_is_on_disk_while_the_session_lives_and_goes_on_after_a_restart() {
+    let world = World::new();
+    let api = world.agent("api");
+    world.send_wait(
+        "api",
+        "Build the frobnicator.\nRUN: echo made > frob_core.rs\nSAY: built",
+    );
+    world.wait_for("api", "idle");
+    // nobody has asked for it
+    on_disk(&world, &api, 1, "Build the frobnicator.");
+    let mode = std::fs::metadata(kept(&world, &api, 1))
+        .unwrap()
+        .permissions()
+        .mode();
+    assert_eq!(mode & 0o777, 0o600);
+    world.kill_daemon();
+    world.send_wait("api", "Never touch the gizmo table.\nSAY: understood");
+    world.wait_for("api", "idle");
+    on_disk(&world, &api, 1, "Never touch the gizmo table.");
+    let ran = world.sm(&["ledger", "api", "--budget", "2000"]).exits(0);
+    for part in ["Build the frobnicator.", "Never touch the gizmo table."] {
+        assert_eq!(ran.out.matches(part).count(), 1, "{part}: {}", ran.out);
+    }
+    assert!(ran.out.chars().count() <= 2_000);
+    let shown = world.sm(&["ledger", "api", "--json"]).exits(0).json();
+    assert_eq!(shown["generation"], 1);
+    assert!(
+        text(&shown["goal"]).starts_with("Build the frobnicator."),
+        "{shown}"
+    );
+    world
+        .sm(&["show", "api"])
+        .exits(0)
+        .says("goal          Build the frobnicator.");
+    // the transcript alone gives the same, without a daemon
+    let transcript = text(&world.show("api")["transcript_path"]);
+    world
+        .sm(&["ledger", "--transcript", &transcript])
+        .exits(0)
+        .says("Build the frobnicator.")
+        .says("Never touch the gizmo table.");
+}
+
+#[test]
+fn a_killed_agent_is_handed_off_from_it_and_the_old_one_stays() {
+    let world = World::new();
+    let api = world.agent("api");
+    let gate = world.gate("never");
+    world.send_wait("api", "Paint the shed in mauve_undertone.\nSAY: I begin");
+    world.wait_for("api", "idle");
+    world.send_wait("api", &format!("HOLD: {}", gate.display()));
+    world.wait_for("api", "working");
+    end(&process(&world.show("api")["pid"]), Signal::KILL);
+    world.wait_for("api", "exited");
+    world
+        .sm(&["ledger", "api"])
+        .exits(0)
+        .says("Paint the shed in mauve_undertone.");
+    // what the document quotes is what the fake model does: it must not wait for it again
+    std::fs::write(&gate, "").unwrap();
+    let before = world.times("mauve_undertone");
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0)
+        .says("Handoff scheduled");
+    let done = handed(&world, "api");
+    for (key, value) in [
+        ("author", "ledger"),
+        ("trigger", "person"),
+        ("carrier", "relaunch"),
+    ] {
+        assert_eq!(done[key], value, "{done}");
+    }
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert!(copy.contains("mauve_undertone"), "{copy}");
+    let prompt = format!("Read {} and continue", text(&done["copy"]));
+    let given = world.given(&prompt);
+    assert_eq!(given.kind, RecordKind::Prompt);
+    assert!(given.text.contains(copy.trim_end()), "{}", given.text);
+    assert!(world.times("mauve_undertone") > before);
+    assert_eq!(world.wait_for("api", "idle")["generation"], 2);
+    on_disk(&world, &api, 2, "mauve_undertone");
+    assert!(kept(&world, &api, 1).exists());
+    world
+        .sm(&["ledger", "api", "--generation", "1"])
+        .exits(0)
+        .says("Paint the shed in mauve_undertone.");
+    world
+        .sm(&["ledger", "api", "--generation", "7"])
+        .exits(1)
+        .complains("no ledger of generation 7");
+}
+
+#[test]
+fn an_agent_hands_off_without_writing_anything() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait("api", "Count the teacups.\nSAY: there are seven");
+    world.wait_for("api", "idle");
+    let said = inside(&world, "api", "sm handoff --auto");
+    assert!(said.starts_with("Handoff scheduled"), "{said}");
+    let done = handed(&world, "api");
+    assert_eq!(
+        (&done["author"], &done["carrier"]),
+        (&"ledger".into(), &"clear".into())
+    );
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert!(copy.contains("Count the teacups."), "{copy}");
+    assert!(
+        copy.contains("sm handoff --auto"),
+        "what came after it is in it too: {copy}"
+    );
+    world.given(&format!("Read {} and continue", text(&done["copy"])));
+    assert_eq!(world.show("api")["generation"], 2);
+}
+
+#[test]
+fn what_was_compacted_comes_back_from_it() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait(
+        "api",
+        "Label the ninth jar.\nRUN: echo jar_label_nine\nSAY: labelled",
+    );
+    world.wait_for("api", "idle");
+    world.send_wait("api", "COMPACT:\nSAY: compacted");
+    world.wait_for("api", "idle");
+    world.send_wait("api", "SAY: what was I doing?");
+    let back = world.given("[sm recovery]");
+    assert_eq!(back.kind, RecordKind::HookContext);
+    assert!(back.text.contains("Label the ninth jar."), "{}", back.text);
+    assert!(back.text.contains("jar_label_nine"), "{}", back.text);
+    assert!(back.text.chars().count() <= 9_500);
+    assert_eq!(world.times("[sm recovery]"), 1);
+}
+
+#[test]
+fn programs_without_a_transcript_have_none_and_it_says_so() {
+    let world = World::with_config("[generic]\nquiet_ms = 200\n");
+    world
+        .sm(&["new", "--name", "cat", "--detach", "--", "cat"])
+        .exits(0);
+    world.wait_for("cat", "idle");
+    world
+        .sm(&["ledger", "cat"])
+        .exits(1)
+        .complains("there is no ledger of cat: sm reads no transcript of this program");
+    world
+        .sm(&["handoff", "--auto", "--session", "cat"])
+        .exits(1)
+        .complains("not supported for generic");
+    world.agent("api");
+    world
+        .sm(&["ledger", "api"])
+        .exits(1)
+        .complains("nothing was said in this context yet");
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(1)
+        .complains("no ledger to hand off from");
+}

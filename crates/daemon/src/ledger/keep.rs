@@ -1,0 +1,404 @@
+//! One session's ledger: how far its transcript was read, and what it told, in one file of the
+//! session's folder for each generation. Blocking: for threads that may wait for a disk.
+//!
+//! The file is replaced as a whole. It is not waited for until the disk has it: what is torn or
+//! missing is read again from the transcript.
+
+use serde::{Deserialize, Serialize};
+use sm_core::Timestamp;
+use sm_core::lines::MAX_LINE;
+use sm_ledger::dialect::{Follow, Growth, Stats};
+use sm_ledger::{Dialect, Ledger, Reader, Record};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// What is read of one transcript before others have their turn.
+pub const PIECE: u64 = 32 << 20;
+/// What is read at once.
+const CHUNK: usize = 1 << 20;
+const VERSION: u32 = 1;
+/// A context with less in it than this has only begun.
+const BEGUN: u32 = 3;
+/// The largest file that is taken for a ledger of ours.
+const LARGEST: u64 = 64 << 20;
+
+/// Whose transcript is read, and where it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Source {
+    pub dialect: Dialect,
+    pub generation: u32,
+    pub conversation: Option<String>,
+    pub transcript: PathBuf,
+}
+
+/// As it lies on disk.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Kept {
+    version: u32,
+    pub generation: u32,
+    pub conversation: Option<String>,
+    pub dialect: Dialect,
+    pub transcript: PathBuf,
+    follow: Follow,
+    stats: Stats,
+    /// Times the transcript was cut or replaced, and read from its beginning.
+    #[serde(default)]
+    pub restarts: u32,
+    /// When this was written down.
+    pub at: Timestamp,
+    pub ledger: Ledger,
+    /// What was known when the agent last compacted its context: the ledger begins anew with it.
+    #[serde(default)]
+    pub before: Option<Box<Ledger>>,
+}
+
+impl Kept {
+    fn new(source: Source) -> Self {
+        Self {
+            version: VERSION,
+            generation: source.generation,
+            conversation: source.conversation,
+            dialect: source.dialect,
+            transcript: source.transcript,
+            follow: Follow::default(),
+            stats: Stats::default(),
+            restarts: 0,
+            at: Timestamp(0),
+            ledger: Ledger::default(),
+            before: None,
+        }
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.ledger.steps == 0 && self.before.is_none()
+    }
+
+    /// What was known before a compaction that has only just been.
+    pub fn compacted(&self) -> &Ledger {
+        match &self.before {
+            Some(before) if self.ledger.steps < BEGUN => before,
+            Some(_) | None => &self.ledger,
+        }
+    }
+
+    fn is_of(&self, source: &Source) -> bool {
+        self.version == VERSION
+            && self.dialect == source.dialect
+            && self.generation == source.generation
+            && self.transcript == source.transcript
+    }
+}
+
+/// How far a transcript was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Reached {
+    End,
+    /// As much as was allowed; there is more.
+    Piece,
+}
+
+/// A ledger that is being kept.
+pub struct Keeper {
+    kept: Kept,
+    reader: Reader,
+    file: PathBuf,
+    unsaved: bool,
+}
+
+impl Keeper {
+    /// The keeper of this transcript. One of another context is finished first, and its file stays.
+    pub fn of<'s>(seat: &'s mut Option<Self>, folder: &Path, source: Source) -> &'s mut Self {
+        if let Some(other) = seat.take_if(|keeper| !keeper.kept.is_of(&source)) {
+            other.finish();
+        }
+        seat.get_or_insert_with(|| Self::open(folder, source))
+    }
+
+    fn open(folder: &Path, source: Source) -> Self {
+        let file = file(folder, source.generation);
+        let known = load(folder, source.generation).filter(|kept| kept.is_of(&source));
+        let kept = known.unwrap_or_else(|| Kept::new(source));
+        Self {
+            reader: Reader::going_on(kept.dialect, kept.stats),
+            kept,
+            file,
+            unsaved: false,
+        }
+    }
+
+    /// The last words of a context that was left.
+    fn finish(mut self) {
+        let read = self.advance(PIECE);
+        let at = self.kept.ledger.time.unwrap_or(self.kept.at);
+        if let Err(error) = read.and_then(|_| self.save(at)) {
+            tracing::debug!(file = %self.file.display(), %error, "a ledger was not finished");
+        }
+    }
+
+    pub fn kept(&self) -> &Kept {
+        &self.kept
+    }
+
+    /// Reads what is new in whole lines: what a line lacks is read again when it is there.
+    pub fn advance(&mut self, most: u64) -> io::Result<Reached> {
+        let mut file = match File::open(&self.kept.transcript) {
+            Ok(file) => file,
+            // not there yet, or not any more
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Reached::End),
+            Err(error) => return Err(error),
+        };
+        let about = file.metadata()?;
+        if !about.is_file() {
+            return Err(io::Error::other("it is not a regular file"));
+        }
+        let mut from = match self.kept.follow.look(about.ino(), about.len()) {
+            Growth::Same => return Ok(Reached::End),
+            Growth::More { from } => from,
+            Growth::Anew => {
+                self.begin_again();
+                0
+            }
+        };
+        let until = from.saturating_add(most);
+        let mut buffer =
+            vec![0_u8; CHUNK.min(usize::try_from(about.len() - from).unwrap_or(CHUNK))];
+        file.seek(SeekFrom::Start(from))?;
+        let mut have = 0;
+        loop {
+            let count = file.read(&mut buffer[have..])?;
+            have += count;
+            let whole = match buffer[..have].iter().rposition(|byte| *byte == b'\n') {
+                Some(last) => last + 1,
+                None if have > MAX_LINE => have, // no line that anybody reads: it is skipped
+                None => 0,
+            };
+            if whole > 0 {
+                self.take(&buffer[..whole]);
+                from += whole as u64;
+                buffer.copy_within(whole..have, 0);
+                have -= whole;
+            } else if count > 0 && have == buffer.len() {
+                buffer.resize((have * 2).clamp(CHUNK, MAX_LINE + 1), 0);
+            }
+            if count == 0 {
+                return Ok(Reached::End);
+            }
+            if from >= until {
+                return Ok(Reached::Piece);
+            }
+        }
+    }
+
+    fn take(&mut self, lines: &[u8]) {
+        let Kept { ledger, before, .. } = &mut self.kept;
+        self.reader.feed(lines, &mut |at, record| {
+            if matches!(record, Record::Compacted { .. }) && ledger.steps >= BEGUN {
+                *before = Some(Box::new(ledger.clone()));
+            }
+            ledger.add(at, &record);
+        });
+        self.kept.follow.took(lines.len() as u64);
+        self.kept.stats = self.reader.stats();
+        self.unsaved = true;
+    }
+
+    fn begin_again(&mut self) {
+        self.kept.restarts = self.kept.restarts.saturating_add(1);
+        self.kept.ledger = Ledger::default();
+        self.kept.stats = Stats::default();
+        self.reader = Reader::new(self.kept.dialect);
+        self.unsaved = true;
+    }
+
+    /// Replaces the file, if there is something new.
+    pub fn save(&mut self, now: Timestamp) -> io::Result<()> {
+        if !self.unsaved {
+            return Ok(());
+        }
+        self.kept.at = now;
+        let bytes = serde_json::to_vec(&self.kept).map_err(io::Error::other)?;
+        let new = self.file.with_extension("new");
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&new)?;
+        file.write_all(&bytes)?;
+        drop(file);
+        fs::rename(&new, &self.file)?;
+        self.unsaved = false;
+        Ok(())
+    }
+}
+
+pub fn file(folder: &Path, generation: u32) -> PathBuf {
+    folder.join(format!("ledger.g{generation}.json"))
+}
+
+/// What was written down of that generation.
+pub fn load(folder: &Path, generation: u32) -> Option<Kept> {
+    let file = File::open(file(folder, generation)).ok()?;
+    if file.metadata().ok()?.len() > LARGEST {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    file.take(LARGEST).read_to_end(&mut bytes).ok()?;
+    let kept: Kept = serde_json::from_slice(&bytes).ok()?;
+    (kept.version == VERSION).then_some(kept)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    struct Bench {
+        dir: tempfile::TempDir,
+        seat: Option<Keeper>,
+    }
+
+    fn said(text: &str) -> String {
+        format!(
+            "{{\"type\":\"user\",\"sessionId\":\"c\",\"timestamp\":\"2026-03-01T11:00:07.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"{text}\"}}}}\n"
+        )
+    }
+
+    impl Bench {
+        fn new() -> Self {
+            Self {
+                dir: tempfile::tempdir().unwrap(),
+                seat: None,
+            }
+        }
+        fn source(&self, generation: u32) -> Source {
+            Source {
+                dialect: Dialect::Claude,
+                generation,
+                conversation: Some(format!("c{generation}")),
+                transcript: self.dir.path().join(format!("c{generation}.jsonl")),
+            }
+        }
+        fn append(&self, generation: u32, text: &str) {
+            let file = OpenOptions::new()
+                .create(true)
+                .append(true)
+                .open(self.source(generation).transcript);
+            file.unwrap().write_all(text.as_bytes()).unwrap();
+        }
+        /// Reads on and writes down; gives what was said.
+        fn known(&mut self, generation: u32) -> Vec<String> {
+            let source = self.source(generation);
+            let keeper = Keeper::of(&mut self.seat, self.dir.path(), source);
+            assert_eq!(keeper.advance(u64::MAX).unwrap(), Reached::End);
+            keeper.save(Timestamp(1)).unwrap();
+            texts(&keeper.kept.ledger)
+        }
+        fn on_disk(&self, generation: u32) -> Vec<String> {
+            texts(&load(self.dir.path(), generation).unwrap().ledger)
+        }
+    }
+
+    fn texts(ledger: &Ledger) -> Vec<String> {
+        ledger.people.said.iter().map(|d| d.text.clone()).collect()
+    }
+
+    #[test]
+    fn it_goes_on_where_it_was_and_waits_for_whole_lines() {
+        let mut bench = Bench::new();
+        assert_eq!(bench.known(1), [""; 0], "no transcript yet");
+        let third = said("three");
+        let (half, rest) = third.split_at(60);
+        bench.append(1, &(said("one") + &said("two") + half));
+        assert_eq!(bench.known(1), ["one", "two"]);
+        assert_eq!(bench.on_disk(1), ["one", "two"]);
+        bench.seat = None; // another daemon
+        bench.append(1, rest);
+        assert_eq!(bench.known(1), ["one", "two", "three"]);
+        let kept = load(bench.dir.path(), 1).unwrap();
+        assert_eq!((kept.ledger.line, kept.stats.lines), (3, 3));
+        let mode = fs::metadata(file(bench.dir.path(), 1))
+            .unwrap()
+            .permissions()
+            .mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_transcript_that_was_cut_or_replaced_is_read_anew() {
+        let mut bench = Bench::new();
+        bench.append(1, &(said("one") + &said("two")));
+        bench.known(1);
+        fs::write(bench.source(1).transcript, said("cut")).unwrap();
+        assert_eq!(bench.known(1), ["cut"]);
+        let other = bench.dir.path().join("other");
+        fs::write(&other, said("another") + &said("file")).unwrap();
+        fs::rename(&other, bench.source(1).transcript).unwrap();
+        assert_eq!(bench.known(1), ["another", "file"]);
+        assert_eq!(load(bench.dir.path(), 1).unwrap().restarts, 2);
+        fs::remove_file(bench.source(1).transcript).unwrap();
+        assert_eq!(bench.known(1), ["another", "file"], "what is known stays");
+    }
+
+    #[test]
+    fn the_ledger_of_a_context_that_was_left_is_finished_and_stays() {
+        let mut bench = Bench::new();
+        bench.append(1, &said("one"));
+        bench.known(1);
+        bench.append(1, &said("last words"));
+        bench.append(2, &said("two"));
+        assert_eq!(bench.known(2), ["two"]);
+        assert_eq!(bench.on_disk(1), ["one", "last words"]);
+        assert_eq!(bench.on_disk(2), ["two"]);
+    }
+
+    #[test]
+    fn a_torn_file_is_made_again() {
+        let mut bench = Bench::new();
+        bench.append(1, &said("one"));
+        bench.known(1);
+        bench.seat = None;
+        fs::write(file(bench.dir.path(), 1), "{\"version\":1,\"gen").unwrap();
+        bench.append(1, &said("two"));
+        assert_eq!(bench.known(1), ["one", "two"]);
+    }
+
+    #[test]
+    fn a_long_transcript_is_read_piece_by_piece() {
+        let mut bench = Bench::new();
+        let line = said(&"x".repeat(200_000));
+        bench.append(1, &line.repeat(20));
+        let source = bench.source(1);
+        let keeper = Keeper::of(&mut bench.seat, bench.dir.path(), source);
+        let mut pieces = 0;
+        while keeper.advance(1 << 20).unwrap() == Reached::Piece {
+            pieces += 1;
+        }
+        assert!(pieces >= 2, "{pieces}");
+        assert_eq!(keeper.kept.ledger.line, 20);
+    }
+
+    #[test]
+    fn what_was_known_before_a_compaction_is_kept_beside_what_begins() {
+        let mut bench = Bench::new();
+        for n in 0..6 {
+            bench.append(1, &said(&format!("do {n}")));
+        }
+        bench.append(
+            1,
+            "{\"type\":\"user\",\"sessionId\":\"c\",\"isCompactSummary\":true,\"message\":{\"role\":\"user\",\"content\":\"a summary\"}}\n",
+        );
+        bench.known(1);
+        let kept = load(bench.dir.path(), 1).unwrap();
+        assert_eq!(kept.ledger.compactions, 1);
+        assert_eq!(kept.compacted().compactions, 0, "of before");
+        for n in 0..6 {
+            bench.append(1, &said(&format!("go on {n}")));
+        }
+        bench.known(1);
+        let kept = load(bench.dir.path(), 1).unwrap();
+        assert_eq!(kept.compacted().compactions, 1, "of now");
+    }
+}
