@@ -1,0 +1,89 @@
+//! What is said about a context, by audience, and what is filled in. Pure words: when they are said is
+//! decided elsewhere.
+
+/// What is said, by audience. `{name}`, `{percent}`, `{tokens}`, `{left}`, `{window}`, `{before}` and
+/// `{after}` are filled in; `{how}` is how to hand off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Texts {
+    pub warning_agent: String,
+    pub critical_agent: String,
+    pub critical_owner: String,
+    /// To the agent whose compaction was held up.
+    pub imminent_agent: String,
+    pub compaction_parent: String,
+    pub compaction_owner: String,
+}
+
+const HOW: &str = "`sm handoff --template` prints what a good document holds; run `sm handoff <path>` as your last action";
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self {
+            warning_agent: "[sm context] Context at {percent}% ({tokens} tokens, {left} left). Consider writing a handoff doc and running `sm handoff <path>`. {how}.".into(),
+            critical_agent: "[sm context] Context at {percent}% ({tokens} tokens, {left} left) — critically high. Write your handoff doc NOW and run `sm handoff <path>`. Compaction is imminent. {how}.".into(),
+            critical_owner: "{name}: its context is at {percent}% ({tokens} of {window} tokens). It was told to hand off. See: sm context {name}".into(),
+            imminent_agent: "[sm context] Your context is full and is about to be compacted; sm holds that up for a few requests. Write your handoff doc NOW and run `sm handoff <path>`. {how}.".into(),
+            compaction_parent: "[sm context] Compaction fired for {name}. Context was lost ({before} → {after} tokens).".into(),
+            compaction_owner: "{name} compacted its context: {before} → {after} tokens; what was not written down is lost to it. See: sm context {name}, sm archive {name}".into(),
+        }
+    }
+}
+
+impl Texts {
+    /// The same without pressure and without capitals.
+    pub fn neutral() -> Self {
+        Self {
+            warning_agent: "[sm context] Context usage: {percent}% ({tokens} tokens, {left} left). A handoff document can be written and handed over with `sm handoff <path>`. {how}.".into(),
+            critical_agent: "[sm context] Context usage: {percent}% ({tokens} tokens, {left} left). A compaction may follow soon. Please write a handoff document and run `sm handoff <path>`. {how}.".into(),
+            imminent_agent: "[sm context] The context is full and a compaction is about to follow. Please write a handoff document and run `sm handoff <path>`. {how}.".into(),
+            ..Self::default()
+        }
+    }
+}
+
+/// The values that stand in a text.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Values {
+    pub name: String,
+    pub percent: Option<u8>,
+    pub tokens: Option<u64>,
+    pub window: Option<u64>,
+    pub before: Option<u64>,
+    pub after: Option<u64>,
+}
+
+impl Values {
+    /// Fills a template in. What is not known is said so; unknown braces stay as they are.
+    pub fn fill(&self, template: &str) -> String {
+        let number = |n: Option<u64>| n.map_or_else(|| "unknown".to_string(), thousands);
+        let left = match (self.tokens, self.window) {
+            (Some(tokens), Some(window)) => Some(window.saturating_sub(tokens)),
+            (Some(_), None) | (None, Some(_) | None) => None,
+        };
+        let percent = self
+            .percent
+            .map_or_else(|| "?".to_string(), |p| p.to_string());
+        template
+            .replace("{percent}", &percent)
+            .replace("{tokens}", &number(self.tokens))
+            .replace("{left}", &number(left))
+            .replace("{window}", &number(self.window))
+            .replace("{before}", &number(self.before))
+            .replace("{after}", &number(self.after))
+            .replace("{how}", HOW)
+            .replace("{name}", &self.name) // last: a name is nobody's template
+    }
+}
+
+/// `86000` as `86,000`.
+pub fn thousands(n: u64) -> String {
+    let digits = n.to_string();
+    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
