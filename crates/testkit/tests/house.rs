@@ -11,13 +11,14 @@ fn crates() -> PathBuf {
 }
 
 /// What each crate of ours may depend on among the others. The order is the direction.
-const MAY_KNOW: [(&str, &[&str]); 10] = [
+const MAY_KNOW: [(&str, &[&str]); 11] = [
     ("core", &[]),
     ("agents", &["core"]),
     ("ledger", &["core"]),
     ("term", &[]),
     ("client", &[]),
     ("hook", &["client"]),
+    ("channel", &["client"]),
     ("store", &["core"]),
     ("runtime", &["core"]),
     (
@@ -28,7 +29,9 @@ const MAY_KNOW: [(&str, &[&str]); 10] = [
     ),
     (
         "cli",
-        &["core", "agents", "ledger", "term", "client", "daemon"],
+        &[
+            "core", "agents", "ledger", "term", "client", "channel", "daemon",
+        ],
     ),
 ];
 

@@ -3,6 +3,8 @@
 
 mod archive;
 mod attach;
+mod channel;
+mod channel_lib;
 mod children;
 mod completions;
 mod context;
@@ -84,6 +86,7 @@ enum Command {
     Queue(queue::Queue),
     Handoff(handoff::Handoff),
     Handoffs(handoffs::Handoffs),
+    Channel(channel::Channel),
     Hooks(hooks::Hooks),
     Children(children::Children),
     Whoami(whoami::Whoami),
@@ -120,6 +123,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Queue(command)) => command.run(out),
         Some(Command::Handoff(command)) => return command.run(out),
         Some(Command::Handoffs(command)) => command.run(out),
+        Some(Command::Channel(command)) => return command.run(out),
         Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
@@ -233,6 +237,21 @@ mod tests {
             ("sm handoffs --limit many", false),
             ("sm handoffs --limit 0", false),
             ("sm handoffs api show 1a2b", false),
+            ("sm channel", true),
+            ("sm channel ls --json", true),
+            ("sm channel current", true),
+            ("sm channel register /a app", true),
+            ("sm channel register /a", false),
+            ("sm channel unregister /a", true),
+            ("sm channel create", true),
+            ("sm channel create --channel app --type bye notes.md", true),
+            ("sm channel create --type loud", false),
+            ("sm channel load --channel app --pid 12", true),
+            ("sm channel load --id HO-20260202-064530-a", true),
+            ("sm channel show --json", true),
+            ("sm channel lib load_handoff global 12", true),
+            ("sm channel lib create_handoff global --text", true),
+            ("sm channel lib", false),
             ("sm hooks install", true),
             ("sm hooks install claude --dry-run --scope project", true),
             ("sm hooks remove codex --dry-run", true),

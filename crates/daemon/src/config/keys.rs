@@ -124,6 +124,10 @@ pub(super) const TABLES: &[(&str, &str)] = &[
         "handoff",
         "Handing a session's work to a new context (`sm handoff`).",
     ),
+    (
+        "channel",
+        "Handoffs by project, in files that other tools read too (`sm channel`).",
+    ),
     ("notify", "Being told that a person is needed."),
     (
         "retention",
@@ -325,6 +329,22 @@ pub const KEYS: &[Key] = &[
         takes: Takes::Number {
             range: 0..=1000,
             set: |c, n| c.handoff.per_hour = n,
+        },
+    },
+    Key {
+        path: "channel.dir",
+        default: "\"\"",
+        doc: "The folder that stands for `~/.claude`: `handoff/`, `channel-registry.json`, `.current-session` and `.restart-session` are in it. Empty: `~/.claude`, also with `SM_HOME`.",
+        takes: Takes::Path {
+            set: |c, path| c.channel.dir = path,
+        },
+    },
+    Key {
+        path: "channel.expire_after",
+        default: "\"2h\"",
+        doc: "When a handoff that nobody loaded is too old to be loaded unasked. It is kept. Empty: never.",
+        takes: Takes::Duration {
+            set: |c, expiry| c.channel.expire_after = expiry,
         },
     },
     Key {

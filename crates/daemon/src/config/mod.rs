@@ -17,8 +17,8 @@ pub use docs::reference;
 pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use settings::{
-    Agent, Agents, Config, Daemon, Delivery, Gate, Generic, Handoff, Layout, LogLevel, Notify,
-    Retention, Store, Tmux, TmuxSocket,
+    Agent, Agents, Channel, Config, Daemon, Delivery, Gate, Generic, Handoff, Layout, LogLevel,
+    Notify, Retention, Store, Tmux, TmuxSocket,
 };
 
 pub(crate) use nearest::{distance, nearest};

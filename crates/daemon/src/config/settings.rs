@@ -17,6 +17,7 @@ pub struct Config {
     pub delivery: Delivery,
     pub context: Context,
     pub handoff: Handoff,
+    pub channel: Channel,
     pub notify: Notify,
     pub retention: Retention,
     pub store: Store,
@@ -145,6 +146,23 @@ pub enum Layout {
 impl Layout {
     pub const ALL: [Self; 2] = [Self::Sm, Self::Seed];
     pub const NAMES: [&'static str; 2] = ["sm", "seed"];
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Channel {
+    /// What stands for `~/.claude`; None: that.
+    pub dir: Option<PathBuf>,
+    /// None: never.
+    pub expire_after: Option<Duration>,
+}
+
+impl Default for Channel {
+    fn default() -> Self {
+        Self {
+            dir: None,
+            expire_after: Some(Duration::from_secs(2 * 3600)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -4,9 +4,10 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|events|footprint|idle|redaction|ledger]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|events|footprint|idle|redaction|ledger]…`
 
 mod archive;
+mod channel;
 mod corpus;
 mod cost;
 mod events;
@@ -34,11 +35,12 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 9] = [
+const ARMS: [(&str, Arm); 10] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
     ("archive", archive::run),
+    ("channel", channel::run),
     ("events", events::run),
     ("footprint", footprint::run),
     ("idle", idle::run),
@@ -61,7 +63,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive events footprint idle redaction ledger"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel events footprint idle redaction ledger"
         );
         return ExitCode::from(2);
     }
