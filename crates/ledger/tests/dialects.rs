@@ -246,3 +246,21 @@ fn the_fixtures_are_whole() {
         assert!(first.starts_with('{'));
     }
 }
+
+#[test]
+fn another_reader_goes_on_where_one_was() {
+    for (dialect, text) in ALL {
+        let (whole, stats) = read(dialect, &[text.as_bytes()]);
+        let from = text[..text.len() / 2].rfind('\n').map_or(0, |at| at + 1);
+        let (mut first, half) = read(dialect, &[&text.as_bytes()[..from]]);
+        let mut reader = Reader::going_on(dialect, half);
+        reader.feed(&text.as_bytes()[from..], &mut |at, record| {
+            first.push(told(at, &record));
+        });
+        // where the work happens is told again, everything else once
+        first.retain(|line| !line.contains(" at "));
+        let whole: Vec<&String> = whole.iter().filter(|l| !l.contains(" at ")).collect();
+        assert_eq!(first.iter().collect::<Vec<_>>(), whole);
+        assert_eq!(reader.stats(), stats);
+    }
+}

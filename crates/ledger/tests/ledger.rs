@@ -114,7 +114,7 @@ fn a_day_of_work_as_a_document() {
         "Under way: make percent_discount pass",
         "branch cart",
         "Tests failed: cargo test: percent_discount",
-        " M src/cart.rs\n",
+        "Not committed: M src/cart.rs\n",
         "- src/cart.rs ✎1: cart_total_with_discount",
         "tests/discount.rs new ✎1: percentDiscountApplies",
         "- In flight: child api-2 works\n",

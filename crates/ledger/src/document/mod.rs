@@ -91,11 +91,12 @@ fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (St
     let pins = directives::pins(frame, budget / 4, &mut left);
     let (objective, said) = directives::sections(ledger, shares.directives, &mut left);
     let progress = state::progress(ledger, shares.progress);
+    let plan = state::plan(ledger, shares.plan);
     let decided = state::decisions(ledger, shares.decisions);
     let technical = state::technical(ledger, frame, shares.technical, &mut left);
     let next = state::next(ledger, frame, shares.next);
     let written = [
-        &head, &objective, &pins, &said, &progress, &decided, &technical, &next,
+        &head, &objective, &pins, &said, &progress, &plan, &decided, &technical, &next,
     ];
     let used: usize = written.iter().map(|part| text::chars(part)).sum();
     let already = written.map(String::as_str).concat();
@@ -134,6 +135,7 @@ fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (St
         pins,
         said,
         progress,
+        plan,
         decided,
         technical + &names,
         next,
@@ -152,6 +154,7 @@ fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (St
 struct Shares {
     directives: usize,
     progress: usize,
+    plan: usize,
     decisions: usize,
     technical: usize,
     next: usize,
@@ -173,10 +176,11 @@ impl Shares {
         };
         Self {
             directives: part(14, 29, 44),
-            progress: part(7, 8, 7),
-            decisions: part(0, 0, 5),
-            technical: part(4, 4, 7),
+            progress: part(7, 8, 6),
+            decisions: part(0, 0, 4),
+            technical: part(4, 4, 6),
             next: part(4, 4, 4),
+            plan: if budget > 12_000 { budget / 12 } else { 0 },
             names: if budget > 12_000 {
                 4_500 + budget / 5
             } else {
@@ -189,9 +193,10 @@ impl Shares {
     fn grow(&mut self, free: usize) {
         self.directives += free * 35 / 100;
         self.progress += free * 15 / 100;
-        self.decisions += free * 20 / 100;
-        self.technical += free * 20 / 100;
-        self.next += free * 10 / 100;
+        self.plan += free * 20 / 100;
+        self.decisions += free * 10 / 100;
+        self.technical += free * 15 / 100;
+        self.next += free * 5 / 100;
     }
 }
 

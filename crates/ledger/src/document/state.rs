@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::{Frame, LeftOut};
-use crate::ledger::{About, Ledger, Progress, essence};
+use crate::ledger::{Ledger, Progress, essence};
 use crate::record::Outcome;
 use crate::text;
 
@@ -149,8 +149,9 @@ pub fn technical(ledger: &Ledger, frame: &Frame, room: usize, left: &mut LeftOut
         }
     }
     if let Some(repository) = repository {
-        for dirty in &repository.dirty {
-            section.line(dirty);
+        if !repository.dirty.is_empty() {
+            let dirty: Vec<&str> = repository.dirty.iter().map(|d| d.trim()).collect();
+            section.fit(&format!("Not committed: {}", dirty.join(", ")));
         }
         for commit in repository.commits.iter().take(3) {
             section.line(&format!("Commit {commit}"));
@@ -192,12 +193,7 @@ pub fn next(ledger: &Ledger, frame: &Frame, room: usize) -> String {
         section.fit(&format!("- In flight: {}", text::squeeze(item)));
     }
     for open in &ledger.open {
-        let what = match &open.about {
-            About::File(_, path) => path.as_str(),
-            About::Command { text, .. } | About::Agent(text) | About::NewStep(text) => text,
-            About::Files(_) | About::Proposal | About::Question | About::Other => "",
-        };
-        let what = text::short(&text::squeeze(what), 100);
+        let what = text::short(&text::squeeze(open.about.subject()), 100);
         section.line(&format!("- Not come back: {} {what}", open.tool));
     }
     if ledger.interrupted {
@@ -208,6 +204,9 @@ pub fn next(ledger: &Ledger, frame: &Frame, room: usize) -> String {
     }
     for step in ledger.plan.of(Progress::Open).take(3) {
         section.fit(&format!("- Then: {}", step.text));
+    }
+    for command in ledger.background.iter().rev().take(2) {
+        section.line(&format!("- Started in the background: {command}"));
     }
     for question in ledger.prose.questions.iter().rev().take(3) {
         section.fit(&format!("- Asked, not answered: {}", question.text));
@@ -233,11 +232,32 @@ pub fn along_the_way(ledger: &Ledger, room: usize) -> String {
             break;
         }
     }
+    let mut out = section.text();
     if let Some(summary) = &ledger.summary {
-        section.fit(&format!(
-            "- This context began with: {}",
-            text::squeeze(&summary.text)
-        ));
+        let room = room.saturating_sub(text::chars(&out));
+        out.push_str(&quoted("What this context began with", &summary.text, room));
+    }
+    out
+}
+
+/// The plan that the agent proposed.
+pub fn plan(ledger: &Ledger, room: usize) -> String {
+    match &ledger.plan.proposal {
+        Some(plan) if plan.agreed => quoted("Plan, agreed to by the person", &plan.text, room),
+        Some(plan) => quoted("Plan, not agreed to", &plan.text, room),
+        None => String::new(),
+    }
+}
+
+/// A text with its lines, as far as it fits.
+fn quoted(title: &'static str, text: &str, room: usize) -> String {
+    let mut section = Section::new(title, room);
+    for line in text.lines().filter(|line| !line.trim().is_empty()) {
+        let line = format!("> {line}");
+        if !section.line(&line) {
+            section.fit(&line);
+            break;
+        }
     }
     section.text()
 }

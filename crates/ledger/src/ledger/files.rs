@@ -67,12 +67,12 @@ impl Files {
             return;
         }
         match how {
-            Use::Read => file.read += 1,
-            Use::Change => file.changed += 1,
+            Use::Read => file.read = file.read.saturating_add(1),
+            Use::Change => file.changed = file.changed.saturating_add(1),
             Use::Write => {
                 let new = said.contains("created") || said.contains("Added");
                 file.created |= new && file.changed == 0 && file.read == 0;
-                file.changed += 1;
+                file.changed = file.changed.saturating_add(1);
             }
         }
     }
@@ -82,8 +82,9 @@ impl Files {
         let mut steps: Vec<u32> = self.all.values().map(|file| file.step).collect();
         let middle = steps.len() / 2;
         let limit = *steps.select_nth_unstable(middle).1;
-        self.all
-            .retain(|_, file| file.step > limit || (file.changed > 0 && file.step + 2000 > limit));
+        self.all.retain(|_, file| {
+            file.step > limit || (file.changed > 0 && file.step.saturating_add(2_000) > limit)
+        });
         while self.all.len() > MOST * 3 / 4 {
             self.all.pop_first();
         }

@@ -139,7 +139,8 @@ impl Ledger {
     /// A text without its secrets.
     fn clean<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
         let redacted = redact(text);
-        self.redacted += redacted.count() as u64;
+        let count = redacted.count() as u64;
+        self.redacted = self.redacted.saturating_add(count);
         redacted.text
     }
 
@@ -273,6 +274,10 @@ impl Ledger {
 
     fn ended(&mut self, at: At, open: &Open, said: &str, outcome: Outcome) {
         let step = self.steps;
+        if outcome == Outcome::Refused {
+            let what = format!("The person refused: {} {}", open.tool, open.about.subject());
+            self.prose.reject(&what, step, at);
+        }
         let mut file = |how: Use, path: &str| {
             self.files.used(path, how, outcome, said, step);
             let family = format!("{} {path}", open.tool);

@@ -108,11 +108,11 @@ impl Names {
                 None => map.entry(atom.into()).or_default(),
             };
             if name.step != step || name.seen == 0 {
-                name.seen += 1;
+                name.seen = name.seen.saturating_add(1);
                 name.step = step;
             }
             if touch == Touch::Acted && (name.acted_step != step || name.acted == 0) {
-                name.acted += 1;
+                name.acted = name.acted.saturating_add(1);
                 name.acted_step = step;
             }
             if file != 0 {

@@ -54,7 +54,7 @@ impl People {
         }
         let asked = asked.filter(|_| text.len() < 60).map(str::to_owned);
         let kept = text::head(text, LONGEST).to_owned();
-        self.bytes += kept.len();
+        self.bytes = self.bytes.saturating_add(kept.len());
         self.said.push_back(Directive {
             text: kept,
             length: text.len(),
@@ -65,8 +65,8 @@ impl People {
         });
         while self.said.len() > MOST || (self.bytes > MOST_BYTES && self.said.len() > 2 * FIRST) {
             if let Some(gone) = self.said.remove(FIRST) {
-                self.bytes -= gone.text.len();
-                self.dropped += 1;
+                self.bytes = self.bytes.saturating_sub(gone.text.len());
+                self.dropped = self.dropped.saturating_add(1);
             }
         }
     }

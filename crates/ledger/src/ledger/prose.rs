@@ -110,6 +110,13 @@ impl Prose {
         }
     }
 
+    /// Something was rejected, by whatever means.
+    pub fn reject(&mut self, what: &str, step: u32, at: At) {
+        let text = text::squeeze(text::head(what, SENTENCE));
+        let line = at.line;
+        keep(&mut self.rejected, Note { text, step, line }, NOTES);
+    }
+
     /// A person spoke: whatever was asked is answered.
     pub fn answered(&mut self) {
         self.questions.clear();

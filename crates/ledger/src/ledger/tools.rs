@@ -47,6 +47,18 @@ impl About {
         }
     }
 
+    /// What it is about, in a few words; nothing if only the tool's name says it.
+    pub fn subject(&self) -> &str {
+        match self {
+            Self::File(_, text)
+            | Self::Command { text, .. }
+            | Self::Agent(text)
+            | Self::NewStep(text) => text,
+            Self::Files(files) => files.first().map_or("", |(_, path)| path),
+            Self::Proposal | Self::Question | Self::Other => "",
+        }
+    }
+
     /// Whether it is about where people keep secrets: then even names in it may be some.
     pub fn shows_secrets(&self) -> bool {
         let marks = [

@@ -171,7 +171,7 @@ impl Work {
         let kept = text::head(&text::squeeze(command), LONGEST).to_owned();
         let place = self.commands.iter().rposition(|c| c.text == kept);
         let times = match place.and_then(|place| self.commands.remove(place)) {
-            Some(before) => before.times + 1,
+            Some(before) => before.times.saturating_add(1),
             None => 1,
         };
         let mut outcome = outcome;

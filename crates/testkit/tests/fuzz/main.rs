@@ -9,5 +9,6 @@
 mod corpus;
 mod harness;
 mod http;
+mod ledger;
 mod memory;
 mod targets;
