@@ -8,6 +8,9 @@ use crate::text;
 /// Characters of a directive that are shown before it is cut.
 const WHOLE: usize = 400;
 
+/// What is shorter than this says nothing about what is wanted.
+const GREETING: usize = 16;
+
 /// The beginning of a directive on one line.
 fn beginning(directive: &Directive, chars: usize) -> String {
     let cut = text::first_chars(&directive.text, chars);
@@ -50,7 +53,10 @@ pub fn sections(ledger: &Ledger, room: usize, left: &mut LeftOut) -> (String, St
     let mut objective = Page::new(room);
     let all: Vec<&Directive> = ledger.directives().collect();
     let spoken: Vec<&Directive> = all.iter().copied().filter(|d| !d.is_notice()).collect();
-    let goal = ledger.people.said.iter().find(|d| !d.is_notice());
+    // A greeting is no goal, unless there is nothing else.
+    let mut first = ledger.people.said.iter().filter(|d| !d.is_notice());
+    let goal = first.clone().find(|d| d.text.len() >= GREETING);
+    let goal = goal.or_else(|| first.next());
     let newest = spoken.last().copied();
     // In little room both are cut alike.
     let lead = if room < 1_000 {
