@@ -10,9 +10,9 @@ use serde_json::Value;
 use sm_client::http::{HttpError, Lines, Request};
 use sm_client::{Client, Paths};
 use sm_daemon::api::types::{
-    ArchiveView, AttachView, ContextReport, EventView, HandoffAnswer, HandoffBody, HandoffView,
-    HealthView, LedgerView, MessageView, NewSessionBody, OutputView, PatchBody, RestoreBody,
-    SendBody, SessionView, StatusView,
+    ArchiveView, AttachView, CheckBody, CheckView, ContextReport, EventView, HandoffAnswer,
+    HandoffBody, HandoffView, HealthView, LedgerView, MessageView, NewSessionBody, OutputView,
+    PatchBody, PinBody, PinsView, RestoreBody, SendBody, SessionView, StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
@@ -275,6 +275,43 @@ impl Daemon {
             repeat,
         )
     }
+
+    /// What the gate says of a document, by what is known of the session.
+    pub fn check_handoff(&self, session: &str, file_path: &str) -> Result<Answer<CheckView>> {
+        let bytes = encode(&CheckBody {
+            file_path: file_path.to_owned(),
+        })?;
+        self.door.ask(
+            Request::post(&path(session, "/handoff/check")).json(&bytes),
+            Repeat::Safe,
+        )
+    }
+
+    // ── pins
+
+    pub fn pins(&self, session: &str) -> Result<Answer<PinsView>> {
+        self.door.get(&path(session, "/pins"))
+    }
+
+    pub fn pin(&self, session: &str, text: &str) -> Result<Answer<PinsView>> {
+        self.change_pins("POST", session, text)
+    }
+
+    pub fn unpin(&self, session: &str, text: &str) -> Result<Answer<PinsView>> {
+        self.change_pins("DELETE", session, text)
+    }
+
+    fn change_pins(&self, method: &str, session: &str, text: &str) -> Result<Answer<PinsView>> {
+        let bytes = encode(&PinBody {
+            text: text.to_owned(),
+        })?;
+        self.door.ask(
+            Request::new(method, &path(session, "/pins")).json(&bytes),
+            Repeat::Safe,
+        )
+    }
+
+    // ── handoffs
 
     pub fn cancel_handoff(&self, session: &str) -> Result<Answer<HandoffAnswer>> {
         self.door.ask(

@@ -118,7 +118,7 @@ pub enum Answer {
     Block {
         reason: String,
     },
-    /// What this handoff's document said and what is known since, for a context that was compacted.
+    /// Pins, what this handoff's document said and what is known since, for a context that was compacted.
     /// The text lies in files, so the daemon puts it together.
     Recover {
         handoff: Option<HandoffId>,

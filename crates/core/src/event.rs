@@ -24,6 +24,9 @@ pub enum Event {
         guards: Guards,
     },
     HandoffCancelled,
+    /// A constraint that every context of the session is told.
+    Pin(String),
+    Unpin(String),
     /// Whether its agent is told how full its context is.
     Watch {
         on: bool,
@@ -126,6 +129,8 @@ impl Event {
             Self::KillAsked => "kill asked",
             Self::HandoffAsked { .. } => "handoff asked",
             Self::HandoffCancelled => "handoff cancelled",
+            Self::Pin(_) => "pin",
+            Self::Unpin(_) => "unpin",
             Self::Watch { .. } => "watch",
             Self::HandoffPrepared { .. } => "handoff prepared",
             Self::Hook(call) => call.signal.word(),

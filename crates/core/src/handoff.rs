@@ -183,6 +183,8 @@ pub struct Prepared {
     pub in_flight: Vec<String>,
     /// The document itself, where it is short enough to be given whole with the prompt.
     pub content: Option<String>,
+    /// Constraints of the session and its project, word for word.
+    pub pins: Vec<String>,
 }
 
 impl Prepared {

@@ -3,6 +3,7 @@
 use crate::Sender;
 use crate::handoff::{ArtifactKind, Prepared};
 use crate::message::Message;
+use crate::pins;
 
 /// What reaches a terminal: control bytes would end a bracketed paste or press keys.
 /// Line feeds and tabs stay; `\r\n` and lone `\r` become a line feed.
@@ -85,6 +86,10 @@ pub fn spilled(path: &str, text: &str) -> String {
 pub fn wake(name: &str, prepared: &Prepared) -> String {
     let document = &prepared.document;
     let mut text = format!("Read {document} and continue from where you left off.");
+    let pins = pins::told(&prepared.pins, pins::TOLD);
+    if !pins.is_empty() {
+        text.push_str(&format!("\n\n{pins}"));
+    }
     if let Some(log) = prepared.artifact(ArtifactKind::Log) {
         let path = &log.path;
         text.push_str(&format!(
@@ -109,6 +114,10 @@ pub fn wake(name: &str, prepared: &Prepared) -> String {
 
 /// The same, with the document in it: for a successor that is started with its prompt.
 pub fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
+    // its own section has them
+    let mut prepared = prepared.clone();
+    prepared.pins.retain(|pin| !content.contains(pin.as_str()));
+    let prepared = &prepared;
     let head = wake(name, prepared);
     format!(
         "{head}\n\nThis is all of {}:\n\n{}",
@@ -158,12 +167,13 @@ mod tests {
         let log = artifact(ArtifactKind::Log, "/log", None);
         let dump = artifact(ArtifactKind::Snapshot, "/dump", None);
         let failed = artifact(ArtifactKind::Snapshot, "/dump", Some("no room"));
-        let wake = |artifacts: &[&Artifact], in_flight: &[&str]| {
+        let wake = |artifacts: &[&Artifact], in_flight: &[&str], pins: &[&str]| {
             let prepared = Prepared {
                 document: "/notes.md".to_string(),
                 artifacts: artifacts.iter().map(|a| (*a).clone()).collect(),
                 in_flight: in_flight.iter().map(ToString::to_string).collect(),
                 content: None,
+                pins: pins.iter().map(ToString::to_string).collect(),
             };
             wake("api", &prepared)
         };
@@ -183,7 +193,12 @@ mod tests {
                 ),
             ),
         ] {
-            assert_eq!(wake(artifacts, in_flight), format!("{first}{rest}"));
+            assert_eq!(wake(artifacts, in_flight, &[]), format!("{first}{rest}"));
+            let pins = "\n\nConstraints that hold in every context (pins), word for word:\n- never touch prod";
+            assert_eq!(
+                wake(artifacts, in_flight, &["never touch prod"]),
+                format!("{first}{pins}{rest}")
+            );
         }
     }
 

@@ -28,6 +28,7 @@ pub mod notify;
 mod origin;
 pub mod peer;
 mod perform;
+pub mod pins;
 mod platform;
 mod probe;
 mod recover;

@@ -1,12 +1,14 @@
-//! What an agent is given back after its context was compacted: the document its lineage was handed,
-//! how old that is, what was written down of this context since, what is under way, and where the
-//! rest is. Never more than an agent takes whole.
+//! What an agent is given back after its context was compacted: its pins, the document its lineage
+//! was handed, how old that is, what was written down of this context since, what is under way, and
+//! where the rest is. Never more than an agent takes whole, and no secret of the document's.
 
 use crate::clock;
 use crate::handoff;
 use crate::hub::{Handle, Hub};
 use crate::ledger;
+use crate::pins;
 use sm_core::{Handoff, HandoffId, Timestamp};
+use sm_ledger::redact::redact;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
@@ -25,6 +27,7 @@ const SINCE: &str = "\n\n## Since then, up to the compaction\n";
 pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: Option<&HandoffId>) -> Option<String> {
     let deadline = tokio::time::Instant::now() + PATIENCE;
     let published = handle.now();
+    let pinned = pins::told(&published.record, PATIENCE / 2).await;
     let handed = published.record.lineage().filter(|h| Some(&h.id) == id);
     let handed = match handed.cloned() {
         Some(handoff) => {
@@ -37,14 +40,14 @@ pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: Option<&HandoffId>) -> Op
             read.map(|(path, text)| Handed {
                 handoff,
                 path,
-                text,
+                text: redact(&text).text.into_owned(),
             })
         }
         None => None,
     };
     let name = published.record.name.to_string();
     let in_flight = handoff::in_flight(hub, handle).await;
-    let frame = Around::new(&name, handed.as_ref(), &in_flight, clock::now());
+    let frame = Around::new(&name, handed.as_ref(), &pinned, &in_flight, clock::now());
     let known = match frame.ledger_budget(handed.as_ref()) {
         Some(budget) => {
             let known = ledger::of_before(hub, handle, Vec::new(), budget);
@@ -54,9 +57,14 @@ pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: Option<&HandoffId>) -> Op
     };
     let known = known.and_then(Result::ok);
     if handed.is_none() && known.is_none() {
-        return None;
+        return only_pins(&pinned);
     }
     Some(frame.around(handed.as_ref(), known.as_deref()))
+}
+
+fn only_pins(pinned: &[String]) -> Option<String> {
+    let told = sm_core::pins::told(pinned, BUDGET / 2);
+    (!told.is_empty()).then(|| format!("[sm recovery] Your context was just compacted. {told}"))
 }
 
 /// A document that this lineage was handed.
@@ -85,8 +93,14 @@ struct Around {
 }
 
 impl Around {
-    fn new(name: &str, handed: Option<&Handed>, in_flight: &[String], now: Timestamp) -> Self {
-        let head = match handed {
+    fn new(
+        name: &str,
+        handed: Option<&Handed>,
+        pinned: &[String],
+        in_flight: &[String],
+        now: Timestamp,
+    ) -> Self {
+        let mut head = match handed {
             Some(Handed { handoff, path, .. }) => {
                 let age = ago(now.since(handoff.prompted_at.unwrap_or(handoff.created_at)));
                 format!(
@@ -96,6 +110,11 @@ impl Around {
             }
             None => "[sm recovery] Your context was just compacted. What sm had written down of it from its transcript follows: what you were told word for word, and the files, commands and names you dealt with.\n\n".to_owned(),
         };
+        let told = sm_core::pins::told(pinned, BUDGET / 2);
+        if !told.is_empty() {
+            head.push_str(&told);
+            head.push_str("\n\n");
+        }
         let mut tail = String::new();
         if !in_flight.is_empty() {
             tail.push_str("\n\nUnder way now:");
@@ -215,7 +234,14 @@ mod tests {
             text: document.into(),
         };
         let now = Timestamp(3 * 3_600_000 + 120_000);
-        Around::new("api", Some(&handed), in_flight, now).around(Some(&handed), known)
+        Around::new(
+            "api",
+            Some(&handed),
+            &["never touch prod".to_owned()],
+            in_flight,
+            now,
+        )
+        .around(Some(&handed), known)
     }
 
     #[test]
@@ -229,7 +255,7 @@ mod tests {
                 path: "/work/notes.md".into(),
                 text: "x".repeat(size),
             };
-            let around = Around::new("api", Some(&handed), &[], Timestamp(5));
+            let around = Around::new("api", Some(&handed), &[], &[], Timestamp(5));
             let budget = around.ledger_budget(Some(&handed)).unwrap();
             assert!(budget >= least, "{size}: {budget}");
             let text = around.around(Some(&handed), Some(&"y".repeat(budget)));
@@ -240,7 +266,13 @@ mod tests {
 
     #[test]
     fn without_a_document_it_is_what_the_ledger_knows() {
-        let around = Around::new("api", None, &["child web is working".into()], Timestamp(5));
+        let around = Around::new(
+            "api",
+            None,
+            &[],
+            &["child web is working".into()],
+            Timestamp(5),
+        );
         let text = around.around(None, Some("# Handoff: api\nthe goal\n"));
         assert!(text.starts_with("[sm recovery] Your context was just compacted."));
         assert!(text.contains("the goal\n\nUnder way now:\n- child web is working"));
@@ -253,6 +285,9 @@ mod tests {
         assert!(text.contains("3 h 2 min ago (generation 2)"), "{text}");
         assert!(text.contains("# State\nall of it\n\nUnder way now:\n- child web is working"));
         assert!(text.contains("sm archive api grep"));
+        assert!(text.contains("word for word:\n- never touch prod\n\n# State"));
+        assert_eq!(only_pins(&[]), None);
+        assert!(only_pins(&["x".repeat(900)]).is_some_and(|text| text.len() < 1100));
     }
 
     #[test]

@@ -14,6 +14,7 @@ use sm_core::template::handoff_template;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 
+use super::check;
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
 use crate::error::{CommandError, Kind, Result};
@@ -38,6 +39,9 @@ pub struct Handoff {
     /// has ended: it is started in a new context, with the environment of this shell.
     #[arg(long, conflicts_with_all = ["file", "force", "template", "cancel"])]
     auto: bool,
+    /// Only say what the gate finds in the document; nothing is scheduled. Needs no session.
+    #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel", "force"])]
+    check: bool,
     /// Print what a good document holds, as a template to fill in.
     #[arg(long, conflicts_with_all = ["file", "cancel", "session", "json"])]
     template: bool,
@@ -53,7 +57,7 @@ pub struct Handoff {
 }
 
 const AFTER_HELP: &str = "\
-Exit codes: 0 scheduled; 1 refused, with what to fix; 2 not inside a session, or no daemon;
+Exit codes: 0 scheduled; 1 refused, with what to fix (--check: a strict gate would refuse it); 2 not inside a session, or no daemon;
 3 asked for by the agent's hook, as in a sandbox: the answer comes with the tool's result.
 What the agent does after it in the same turn is lost. Messages go to the next context.";
 
@@ -74,7 +78,7 @@ enum Asker {
 impl Handoff {
     pub fn run(self, out: &mut Printer) -> Result<ExitCode> {
         match self.done(out) {
-            Ok(()) => Ok(ExitCode::SUCCESS),
+            Ok(code) => Ok(code),
             Err(error) => {
                 print::error_labelled("Error: ", &error);
                 Ok(error.kind.exit_code())
@@ -82,19 +86,24 @@ impl Handoff {
         }
     }
 
-    fn done(&self, out: &mut Printer) -> Result<()> {
+    fn done(&self, out: &mut Printer) -> Result<ExitCode> {
         if self.template {
-            return out.text(handoff_template());
+            out.text(handoff_template())?;
+            return Ok(ExitCode::SUCCESS);
+        }
+        if let (true, Some(file)) = (self.check, &self.file) {
+            return check::run(&document(file)?, self.session.as_deref(), self.json, out);
         }
         let asker = self.asker()?;
         match &self.file {
             Some(file) => {
                 let file = document(file)?;
-                self.schedule(&asker, file, out)
+                self.schedule(&asker, file, out)?;
             }
-            None if self.auto => self.schedule(&asker, String::new(), out),
-            None => self.take_back(&asker, out),
+            None if self.auto => self.schedule(&asker, String::new(), out)?,
+            None => self.take_back(&asker, out)?,
         }
+        Ok(ExitCode::SUCCESS)
     }
 
     fn asker(&self) -> Result<Asker> {

@@ -5,6 +5,7 @@ mod archive;
 mod attach;
 mod channel;
 mod channel_lib;
+mod check;
 mod children;
 mod completions;
 mod context;
@@ -22,6 +23,7 @@ mod man;
 mod new;
 mod output;
 mod overview;
+mod pin;
 mod queue;
 mod rename;
 mod restore;
@@ -87,6 +89,7 @@ enum Command {
     Handoff(handoff::Handoff),
     Handoffs(handoffs::Handoffs),
     Channel(channel::Channel),
+    Pin(pin::Pin),
     Hooks(hooks::Hooks),
     Children(children::Children),
     Whoami(whoami::Whoami),
@@ -124,6 +127,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Handoff(command)) => return command.run(out),
         Some(Command::Handoffs(command)) => command.run(out),
         Some(Command::Channel(command)) => return command.run(out),
+        Some(Command::Pin(command)) => command.run(out),
         Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),

@@ -30,7 +30,7 @@ fn an_agent_hands_off_and_the_history_tells_of_it() {
     let said = inside(
         &world,
         "api",
-        "echo 'SAY: I go on' > notes.md && sm handoff notes.md",
+        "printf 'Goal: ship it\\nState: half done\\nNext: go on\\nSAY: I go on\\n' > notes.md && sm handoff notes.md",
     );
     assert_eq!(said, format!("{SCHEDULED}exit 0\n"));
     let done = ended(&world, "api", "done");
@@ -45,7 +45,7 @@ fn an_agent_hands_off_and_the_history_tells_of_it() {
         (&json!("agent"), &json!("agent"))
     );
     let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
-    assert_eq!(copy, "SAY: I go on\n");
+    assert!(copy.ends_with("Next: go on\nSAY: I go on\n"), "{copy}");
     let id = text(&done["id"]);
     world
         .sm(&["handoffs", "api"])
@@ -81,7 +81,7 @@ fn a_person_hands_a_session_off_from_outside() {
     let world = World::new();
     world.agent("api");
     let notes = world.env.project().join("notes.md");
-    std::fs::write(&notes, "go on\n").unwrap();
+    std::fs::write(&notes, "Goal: ship it\nState: half done\nNext: go on\n").unwrap();
     let ran = world
         .sm(&["handoff", notes.to_str().unwrap(), "--session", "api"])
         .exits(0);
@@ -98,7 +98,7 @@ fn a_second_one_replaces_the_first_and_can_be_taken_back() {
     let said = inside(
         &world,
         "api",
-        "echo one > a.md; echo two > b.md; sm handoff a.md && sm handoff b.md && sm show && sm handoff --cancel; sm handoff --cancel",
+        "echo 'Goal: one; half done; next: two' > a.md; cp a.md b.md; sm handoff a.md && sm handoff b.md && sm show && sm handoff --cancel; sm handoff --cancel",
     );
     assert!(
         said.starts_with(&format!("{SCHEDULED}{SCHEDULED}It replaces handoff ")),
@@ -170,7 +170,7 @@ fn a_body_that_merely_claims_an_id_is_refused() {
     let world = World::new();
     let api = text(&world.agent("api")["id"]);
     let notes = world.env.project().join("notes.md");
-    std::fs::write(&notes, "go on\n").unwrap();
+    std::fs::write(&notes, "Goal: ship it\nState: half done\nNext: go on\n").unwrap();
     let body = json!({"requester_session_id": api, "file_path": notes}).to_string();
     let target = format!("/sessions/{api}/handoff");
     let (_, said) = world.ask(&Request::post(&target).json(body.as_bytes()));
@@ -184,7 +184,7 @@ fn the_same_id_is_the_same_handoff() {
     let api = text(&world.agent("api")["id"]);
     let other = text(&world.agent("other")["id"]);
     let notes = world.env.project().join("notes.md");
-    std::fs::write(&notes, "go on\n").unwrap();
+    std::fs::write(&notes, "Goal: ship it\nState: half done\nNext: go on\n").unwrap();
     let ask = |session: &str, id: &str| {
         let body = json!({"id": id, "person": true, "file_path": notes}).to_string();
         let target = format!("/sessions/{session}/handoff");

@@ -21,6 +21,7 @@ mod kill_points;
 mod kill_points_messages;
 mod ledger;
 mod life;
+mod pins;
 mod seed2;
 mod stream;
 mod world;

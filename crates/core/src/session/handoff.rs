@@ -249,6 +249,7 @@ impl Session {
         };
         let prepared = Prepared {
             document: copy,
+            pins: self.rec.pins.clone(),
             ..Prepared::default()
         };
         self.handoff_prepared(&id, Ok(prepared), now);

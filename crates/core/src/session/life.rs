@@ -5,7 +5,7 @@ use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{MessageState, Way};
-use crate::words;
+use crate::{pins, words};
 
 /// How long after a launch, and after each look, a starting agent is looked at again.
 const STARTING_LOOKS: [i64; 6] = [700, 700, 1000, 2000, 4000, 8000];
@@ -113,6 +113,24 @@ impl Session {
         );
         self.rec.name = name;
         self.journal();
+    }
+
+    /// Whoever asks has made sure that there is room.
+    pub(super) fn pin(&mut self, text: String) {
+        if self.rec.pins.len() < pins::MOST && !self.rec.pins.contains(&text) {
+            self.record_line(EntryKind::Context, format!("pinned: {text}"));
+            self.rec.pins.push(text);
+            self.journal();
+        }
+    }
+
+    pub(super) fn unpin(&mut self, text: &str) {
+        let before = self.rec.pins.len();
+        self.rec.pins.retain(|pin| pin != text);
+        if self.rec.pins.len() < before {
+            self.record_line(EntryKind::Context, format!("no longer pinned: {text}"));
+            self.journal();
+        }
     }
 
     pub(super) fn launch(&mut self, fresh: bool, now: Timestamp) {

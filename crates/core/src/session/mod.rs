@@ -183,6 +183,7 @@ impl Session {
             automatic: Vec::new(),
             gauge: Gauge::default(),
             last_sample: None,
+            pins: Vec::new(),
             unwatched: false,
             held_up: ((Generation::FIRST, 0), 0),
             reported: false,
@@ -268,6 +269,8 @@ impl Session {
             Event::KillAsked => self.kill(now),
             Event::HandoffAsked { handoff, guards } => self.schedule_handoff(handoff, guards, now),
             Event::HandoffCancelled => self.cancel_handoff(now),
+            Event::Pin(text) => self.pin(text),
+            Event::Unpin(text) => self.unpin(&text),
             Event::Watch { on } => self.watch(on),
             Event::HandoffPrepared { handoff, prepared } => {
                 self.handoff_prepared(&handoff, prepared, now);

@@ -104,6 +104,9 @@ pub struct Record {
     /// When the last sample of any source came.
     #[serde(default)]
     pub last_sample: Option<Timestamp>,
+    /// Constraints that every context of the session is told, word for word.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pins: Vec<String>,
     /// Its agent is not told how full its context is.
     #[serde(default)]
     pub unwatched: bool,

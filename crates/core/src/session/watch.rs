@@ -351,8 +351,8 @@ impl Session {
         self.notify(NoticeKind::Compacted, text);
     }
 
-    /// After a compaction the agent is given back what its lineage was handed and what was written
-    /// down since; the daemon puts the text together, as it lies in files.
+    /// After a compaction the agent is given back its pins, what its lineage was handed and what was
+    /// written down since; the daemon puts the text together, as it lies in files.
     pub(super) fn answer_recovery(&mut self, request: Option<RequestId>) -> Answered {
         let Some(request) = request else {
             return Answered::No;

@@ -4,13 +4,13 @@
 //! were written for the first session manager expect them. Nothing is written before everything
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
-use super::types::{CancelBody, HandoffAnswer, HandoffBody};
+use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody};
 use super::{ApiError, Shared, handoffs, read, sessions};
 use crate::clock;
 use crate::config::Gate;
-use crate::handoff::{self, Document, DocumentError, Kept};
+use crate::handoff::{self, Document, DocumentError, Kept, Sources, Verdict};
 use crate::hub::Handle;
-use crate::{archive, fault, launch, ledger, names};
+use crate::{archive, fault, launch, ledger, names, pins};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -18,6 +18,7 @@ use axum::http::HeaderMap;
 use sm_agents::kind;
 use sm_client::wire;
 use sm_core::{Author, Event, Guards, HandoffId, HandoffState, NewHandoff, SessionId, Trigger};
+use sm_ledger::gate::{self, GateFacts, Known, Report};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -151,20 +152,21 @@ pub(super) async fn schedule_as(
         Err(error) => return refused(error),
     };
     let turn = now.turn_since.filter(|_| now.record.turn_open);
-    let warnings: Vec<String> = match hub.config.handoff.gate {
-        Gate::Warn | Gate::Strict if body.auto => Vec::new(), // nobody is there to mend it
-        Gate::Off => Vec::new(),
-        Gate::Warn | Gate::Strict => handoff::findings(&document, trigger, turn)
-            .iter()
-            .map(ToString::to_string)
-            .collect(),
+    let verdict = match hub.config.handoff.gate {
+        Gate::Warn | Gate::Strict if body.auto => Verdict::default(), // nobody is there to mend it
+        Gate::Off => Verdict::default(),
+        Gate::Warn | Gate::Strict => {
+            let report = judged(hub, handle, &document).await;
+            handoff::verdict(&document, trigger, turn, &report)
+        }
     };
-    if hub.config.handoff.gate == Gate::Strict && !warnings.is_empty() && !body.force {
+    if hub.config.handoff.gate == Gate::Strict && !verdict.grave.is_empty() && !body.force {
         return refused(format!(
             "not scheduled: {}. Then hand off again; if it is right as it is, confirm it with --force",
-            warnings.join("; ")
+            verdict.grave.join("; ")
         ));
     }
+    let warnings = verdict.told;
     fault::before("artifact", "copy");
     let kept = keep(hub, &handle.id, &document).await?;
     fault::after("artifact", "copy");
@@ -232,6 +234,42 @@ fn may_start(hub: &Shared, handle: &Handle, has_env: bool) -> Result<(), String>
         published.iter().map(|p| read::named(p)),
     )
     .map_err(|error| format!("{error}: {}", error.hint()))
+}
+
+/// What the gate finds, by what is known of the session. What cannot be found out in time is not
+/// held against a document.
+async fn judged(hub: &Shared, handle: &Handle, document: &Document) -> Report {
+    let record = handle.now().record.clone();
+    let folder = document.path.parent().map(FilePath::to_path_buf);
+    let known = ledger::with(hub, handle, None, |kept| Known::of(&kept.ledger));
+    let known = tokio::time::timeout(READ_PATIENCE, known).await;
+    let sources = Sources {
+        cwd: PathBuf::from(&record.cwd),
+        folder: folder.unwrap_or_default(),
+        known: known.ok().and_then(Result::ok),
+        pins: pins::told(&record, READ_PATIENCE).await,
+    };
+    let text = document.text.clone();
+    let judging = tokio::task::spawn_blocking(move || handoff::judge(&text, &sources));
+    match tokio::time::timeout(READ_PATIENCE, judging).await {
+        Ok(Ok(report)) => report,
+        Ok(Err(_)) | Err(_) => gate::check(&document.text, &GateFacts::default()),
+    }
+}
+
+/// The gate by hand: nothing is scheduled, nothing is kept.
+pub async fn check(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    body: Bytes,
+) -> Result<Json<CheckView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: CheckBody = read::body(&body)?;
+    let document = read_document(&hub, body.file_path)
+        .await
+        .map_err(|error| ApiError::bad(error, "sm handoff --template shows what belongs in it"))?;
+    let report = judged(&hub, &handle, &document).await;
+    Ok(Json(CheckView::from(&report)))
 }
 
 /// What the terminal has shown until now is rendered while the turn goes on: little is left to do

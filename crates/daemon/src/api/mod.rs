@@ -15,6 +15,7 @@ mod ledger;
 mod messages;
 pub mod openapi;
 mod output;
+mod pins;
 mod read;
 pub mod serve;
 mod sessions;
@@ -72,6 +73,11 @@ pub fn router(hub: Shared) -> Router {
         .route(
             "/sessions/{session}/handoff",
             post(handoff::schedule).delete(handoff::cancel),
+        )
+        .route("/sessions/{session}/handoff/check", post(handoff::check))
+        .route(
+            "/sessions/{session}/pins",
+            get(pins::list).post(pins::add).delete(pins::remove),
         )
         .route("/sessions/{session}/context", get(context::show))
         .route("/sessions/{session}/ledger", get(ledger::show))

@@ -51,6 +51,10 @@ routes! {
     "delete" "/sessions/{session}/messages/{message}" "Withdraw a message the agent does not have yet" () None, "Message";
     "post" "/sessions/{session}/handoff" "Hand the session's work to a new context after its turn; a refusal is {error} with status 200" () Some("Handoff"), "HandoffAnswer";
     "delete" "/sessions/{session}/handoff" "Take a handoff back that has not begun" () Some("Cancel"), "HandoffAnswer";
+    "post" "/sessions/{session}/handoff/check" "What the gate says of a document; nothing is scheduled" () Some("Check"), "CheckReport";
+    "get" "/sessions/{session}/pins" "Constraints that every context of the session is told, its own and its project's" () None, "Pins";
+    "post" "/sessions/{session}/pins" "Pin a constraint to the session; the same text again changes nothing" () Some("Pin"), "Pins";
+    "delete" "/sessions/{session}/pins" "Take a pin of the session's back" () Some("Pin"), "Pins";
     "get" "/handoff/template" "What a good handoff document holds" () None, "Output";
     "get" "/handoffs" "The history of handoffs, newest first" ("session", "limit") None, "HandoffRecord[]";
     "get" "/handoffs/{handoff}" "One handoff: its document, artifacts, steps and prompt" () None, "HandoffRecord";
@@ -125,6 +129,36 @@ fn schema(name: &str) -> Value {
 }
 
 fn schemas() -> Value {
+    let mut all = most_schemas();
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, document_schemas()) {
+        all.extend(more);
+    }
+    all
+}
+
+/// Of what is said about documents and to every context.
+fn document_schemas() -> Value {
+    let text = || json!({"type": "string"});
+    let number = || json!({"type": "integer"});
+    let maybe_number = || json!({"type": ["integer", "null"]});
+    let object = |properties: Value| json!({"type": "object", "properties": properties});
+    json!({
+        "Check": object(json!({"file_path": text()})),
+        "CheckReport": object(json!({
+            "score": number(),
+            "findings": {"type": "array", "items": object(json!({
+                "line": maybe_number(), "level": {"type": "string", "enum": ["note", "warning", "error"]}, "what": text(), "todo": text(),
+            }))},
+        })),
+        "Pin": object(json!({"text": text()})),
+        "Pins": object(json!({
+            "session": text(), "name": text(), "file": text(),
+            "pins": {"type": "array", "items": object(json!({"text": text(), "of": {"type": "string", "enum": ["session", "project"]}}))},
+        })),
+    })
+}
+
+fn most_schemas() -> Value {
     let text = || json!({"type": "string"});
     let maybe_text = || json!({"type": ["string", "null"]});
     let number = || json!({"type": "integer"});

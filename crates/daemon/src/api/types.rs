@@ -284,6 +284,76 @@ pub struct CancelBody {
     pub requester_session_id: Option<String>,
 }
 
+/// A document to be looked at.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckBody {
+    /// Absolute.
+    pub file_path: String,
+}
+
+/// What the gate says of a document.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CheckView {
+    /// 0 to 100.
+    pub score: u32,
+    pub findings: Vec<FindingView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FindingView {
+    /// 1-based; none: it is about the whole.
+    pub line: Option<usize>,
+    /// `note`, `warning` or `error`.
+    pub level: String,
+    pub what: String,
+    pub todo: String,
+}
+
+impl From<&sm_ledger::gate::Report> for CheckView {
+    fn from(report: &sm_ledger::gate::Report) -> Self {
+        let view = |finding: &sm_ledger::gate::Finding| FindingView {
+            line: finding.line,
+            level: finding.level.to_string(),
+            what: finding.what.clone(),
+            todo: finding.todo.clone(),
+        };
+        Self {
+            score: report.score,
+            findings: report.findings.iter().map(view).collect(),
+        }
+    }
+}
+
+/// A constraint to pin, or a pin to take back.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PinBody {
+    pub text: String,
+}
+
+/// What every context of a session is told.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PinsView {
+    pub session: String,
+    pub name: String,
+    /// Where the project's pins are, or would be.
+    pub file: String,
+    /// The session's own first.
+    pub pins: Vec<PinView>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PinView {
+    pub text: String,
+    /// `session` or `project`.
+    pub of: String,
+}
+
 /// What became of a request for a handoff. A refusal has `error` and nothing else.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]

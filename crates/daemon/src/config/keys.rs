@@ -290,7 +290,7 @@ pub const KEYS: &[Key] = &[
     Key {
         path: "handoff.gate",
         default: "\"warn\"",
-        doc: "What becomes of a document that is older than the turn, or that is the template with its placeholders: \"off\": it is taken; \"warn\": it is taken, and the agent is told; \"strict\": it is refused unless confirmed with `--force`. A document that is empty, too large or not text is always refused.",
+        doc: "What becomes of a document in which something is missing or not so: \"off\": it is taken; \"warn\": it is taken, and the agent is told; \"strict\": it is refused unless confirmed with `--force`. A document that is empty, too large or not text is always refused.",
         takes: Takes::Choice {
             of: &Gate::NAMES,
             set: |c, n| c.handoff.gate = Gate::ALL.get(n).copied().unwrap_or_default(),

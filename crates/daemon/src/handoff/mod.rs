@@ -4,12 +4,14 @@
 //! is `sm_core`.
 
 mod document;
+mod facts;
 mod gate;
 mod place;
 mod prepare;
 
 pub use document::{Document, DocumentError, read};
-pub use gate::{Finding, findings};
+pub use facts::{Sources, judge};
+pub use gate::{Verdict, verdict};
 pub use place::{Kept, base, is_own, keep, remove};
 pub use prepare::{complete_transcript, in_flight, prepare};
 

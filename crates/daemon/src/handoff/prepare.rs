@@ -7,7 +7,7 @@ use crate::actor::Wake;
 use crate::api::types::MessageView;
 use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
-use crate::{api, fault, ledger, transcripts};
+use crate::{api, fault, ledger, pins, transcripts};
 use sm_core::{Artifact, ArtifactKind, Author, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -36,12 +36,13 @@ pub async fn prepare(seat: Seat, id: HandoffId) {
 
 async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     let folder = PathBuf::from(&handoff.folder);
-    let (document, snapshot, log, transcript, in_flight) = tokio::join!(
+    let (document, snapshot, log, transcript, in_flight, pins) = tokio::join!(
         keep_document(seat, handoff),
         within(ArtifactKind::Snapshot, snapshot(seat, &folder)),
         within(ArtifactKind::Log, log(seat)),
         within(ArtifactKind::Transcript, transcript(seat, handoff, &folder)),
         in_flight(&seat.hub, &seat.handle),
+        pins::told(&seat.record, PATIENCE),
     );
     let (given, mut artifacts) = document?;
     artifacts.extend([snapshot, log, transcript]);
@@ -57,6 +58,7 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
         artifacts,
         in_flight,
         content,
+        pins,
     })
 }
 

@@ -6,6 +6,7 @@ use super::{Kept, NoLedger};
 use crate::clock;
 use crate::handoff;
 use crate::hub::{Handle, Hub};
+use crate::pins;
 use sm_core::Timestamp;
 use sm_ledger::document::Repository;
 use sm_ledger::{Frame, document};
@@ -106,13 +107,14 @@ pub async fn write(
         false => (Vec::new(), None),
     };
     let name = record.record.name.to_string();
+    let pins = pins::told(&record.record, GIT_PATIENCE).await;
     let frame = Frame {
         now: Some(clock::now()),
         rest: Some(rest(&name)),
         session: Some(name),
+        pins,
         in_flight,
         repository,
-        ..Frame::default()
     };
     super::with(hub, handle, generation, move |kept| Written {
         text: document(&kept.ledger, &frame, budget),

@@ -73,7 +73,7 @@ fn changed_files(outline: &Outline<'_>, facts: &GateFacts<'_>, found: &mut Findi
 }
 
 /// One is the end of the other.
-fn same_file(a: &str, b: &str) -> bool {
+pub(super) fn same_file(a: &str, b: &str) -> bool {
     let (a, b) = (a.trim_start_matches("./"), b.trim_start_matches("./"));
     let ends = |long: &str, short: &str| {
         long.strip_suffix(short)

@@ -9,10 +9,14 @@
 //! | `sections` | objective, state, next action: by headings or wording, in several languages |
 //! | `files` | paths that are named |
 //! | `claims` | work that is said to be finished, tests that are said to pass |
+//! | `known` | what a ledger knows of that |
 
 mod claims;
 mod files;
+mod known;
 mod sections;
+
+pub use known::Known;
 
 use crate::redact;
 use serde::Serialize;

@@ -33,6 +33,7 @@ pub(super) fn prepared(id: &str) -> Event {
             }],
             in_flight: vec!["child web: working".into()],
             content: None,
+            pins: Vec::new(),
         }),
     }
 }

@@ -1,0 +1,343 @@
+//! `sm pin`.
+//!
+//! A session's pins are the daemon's; a project's are lines of a file in it, which is changed here
+//! and may be changed by hand.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, Subcommand};
+use serde_json::json;
+use sm_core::pins::{FILE, clean};
+use sm_daemon::api::types::PinView;
+use sm_daemon::pins::{of_project, project_folder};
+use sm_ledger::redact;
+
+use crate::client::Daemon;
+use crate::environment::Own;
+use crate::error::{CommandError, Result};
+use crate::print::Printer;
+use crate::text::{Tone, one_line};
+
+/// Constraints that are told word for word to every new context.
+///
+/// A pin survives handoffs and compactions: it is put before each new context of its session, or
+/// of every session in its project. A project's pins are the list items of the file .sm/pins.md in
+/// its folder.
+#[derive(Debug, Args)]
+pub struct Pin {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Add(Add),
+    Ls(Ls),
+    Rm(Rm),
+}
+
+/// Pins a text.
+#[derive(Debug, Args)]
+struct Add {
+    /// The constraint, at most 1,000 characters.
+    text: String,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+/// Lists the pins, the session's own first.
+#[derive(Debug, Args)]
+struct Ls {
+    #[command(flatten)]
+    whose: Whose,
+    /// As JSON: an array of `{text, of}`.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Takes a pin back.
+#[derive(Debug, Args)]
+struct Rm {
+    /// Its number in `sm pin ls`, or its text or a unique beginning of it.
+    pin: String,
+    #[command(flatten)]
+    whose: Whose,
+}
+
+#[derive(Debug, Args)]
+struct Whose {
+    /// The session; inside of one: that one.
+    #[arg(long, value_name = "NAME", conflicts_with = "project")]
+    session: Option<String>,
+    /// The project of the working directory: for every session in it.
+    #[arg(long)]
+    project: bool,
+}
+
+/// Whose pins they are.
+enum Owner {
+    Session(String),
+    Project(PathBuf),
+}
+
+impl Whose {
+    fn owner(&self) -> Result<Owner> {
+        if self.project {
+            let cwd = std::env::current_dir().map_err(|error| {
+                CommandError::not_usable(format!("there is no working directory: {error}"))
+            })?;
+            return Ok(Owner::Project(project_folder(&cwd)));
+        }
+        match (&self.session, Own::from_env()) {
+            (Some(named), _) => Ok(Owner::Session(named.clone())),
+            (None, Some(own)) => Ok(Owner::Session(own.id)),
+            (None, None) => Err(CommandError::not_usable(
+                "this is not inside a session of sm, so it has to be said whose pins are meant",
+            )
+            .hint("--session NAME, or --project for every session in this folder")),
+        }
+    }
+}
+
+impl Pin {
+    pub fn run(self, out: &mut Printer) -> Result<()> {
+        match self.command {
+            Command::Add(command) => command.run(out),
+            Command::Ls(command) => command.run(out),
+            Command::Rm(command) => command.run(out),
+        }
+    }
+}
+
+impl Add {
+    fn run(self, out: &mut Printer) -> Result<()> {
+        let text = clean(&self.text).map_err(|why| CommandError::refused(why.to_string()))?;
+        match self.whose.owner()? {
+            Owner::Session(session) => {
+                let pins = Daemon::open()?.pin(&session, &text)?.value;
+                out.line(&format!(
+                    "Pinned to {}: {}",
+                    one_line(&pins.name),
+                    one_line(&text)
+                ))
+            }
+            Owner::Project(folder) => {
+                if let Some(secret) = redact::find(&text).first() {
+                    return Err(CommandError::refused(format!(
+                        "this looks like a secret ({}), and a pin is told to every context",
+                        secret.rule
+                    ))
+                    .hint("pin where it is kept instead"));
+                }
+                let file = folder.join(FILE);
+                if !of_project(&folder).pins.contains(&text) {
+                    let begun = written(&file)?;
+                    write(&file, &added(&begun, &text))?;
+                }
+                out.line(&format!(
+                    "Pinned in {}: {}",
+                    out.look.path(&file.to_string_lossy()),
+                    one_line(&text)
+                ))
+            }
+        }
+    }
+}
+
+impl Ls {
+    fn run(self, out: &mut Printer) -> Result<()> {
+        let pins = listed(&self.whose.owner()?)?;
+        if self.json {
+            return out.json(&json!(pins));
+        }
+        if pins.is_empty() {
+            return out.line("No pins. Pin a constraint with: sm pin add \"…\"");
+        }
+        for (at, pin) in pins.iter().enumerate() {
+            let of = out
+                .look
+                .paint(Tone::Dim, &format!("({})", one_line(&pin.of)));
+            out.line(&format!("{}. {} {of}", at + 1, one_line(&pin.text)))?;
+        }
+        Ok(())
+    }
+}
+
+impl Rm {
+    fn run(self, out: &mut Printer) -> Result<()> {
+        let owner = self.whose.owner()?;
+        let pins = listed(&owner)?;
+        let pin = chosen(&pins, &self.pin)?;
+        match (&owner, pin.of.as_str()) {
+            (Owner::Session(session), "session") => {
+                Daemon::open()?.unpin(session, &pin.text)?;
+            }
+            (Owner::Session(_), _) => {
+                return Err(CommandError::refused(format!(
+                    "\"{}\" is a pin of the project",
+                    one_line(&pin.text)
+                ))
+                .hint(
+                    "remove it for every session there: sm pin rm --project, or edit .sm/pins.md",
+                ));
+            }
+            (Owner::Project(folder), _) => {
+                let file = folder.join(FILE);
+                let begun = written(&file)?;
+                write(&file, &without(&begun, &pin.text))?;
+            }
+        }
+        out.line(&format!("No longer pinned: {}", one_line(&pin.text)))
+    }
+}
+
+fn listed(owner: &Owner) -> Result<Vec<PinView>> {
+    match owner {
+        Owner::Session(session) => Ok(Daemon::open()?.pins(session)?.value.pins),
+        Owner::Project(folder) => {
+            let pins = of_project(folder).pins.into_iter();
+            let view = |text| PinView {
+                text,
+                of: "project".into(),
+            };
+            Ok(pins.map(view).collect())
+        }
+    }
+}
+
+/// By number, whole text, or a beginning that only one has.
+fn chosen<'a>(pins: &'a [PinView], wanted: &str) -> Result<&'a PinView> {
+    let by_number = wanted.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    if let Some(pin) = by_number.and_then(|at| pins.get(at)) {
+        return Ok(pin);
+    }
+    if let Some(pin) = pins.iter().find(|pin| pin.text == wanted) {
+        return Ok(pin);
+    }
+    let begin: Vec<&PinView> = pins
+        .iter()
+        .filter(|pin| pin.text.starts_with(wanted))
+        .collect();
+    match begin.as_slice() {
+        [one] => Ok(one),
+        [] => Err(
+            CommandError::refused(format!("there is no pin \"{}\"", one_line(wanted)))
+                .hint("list them with: sm pin ls"),
+        ),
+        _ => Err(CommandError::refused(format!(
+            "several pins begin with \"{}\"",
+            one_line(wanted)
+        ))
+        .hint("name one by its number in: sm pin ls")),
+    }
+}
+
+// ── the project's file
+
+fn written(file: &Path) -> Result<String> {
+    match std::fs::read_to_string(file) {
+        Ok(text) => Ok(text),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
+        Err(error) => Err(CommandError::file(file, "cannot be read", &error)),
+    }
+}
+
+/// Whole or not at all, as others read it.
+fn write(file: &Path, text: &str) -> Result<()> {
+    let failed = |error: std::io::Error| CommandError::file(file, "cannot be written", &error);
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let beside = file.with_extension(format!("md.{}", std::process::id()));
+    std::fs::write(&beside, text)
+        .and_then(|()| std::fs::rename(&beside, file))
+        .map_err(failed)
+}
+
+fn added(file: &str, pin: &str) -> String {
+    let mut text = match file.trim().is_empty() {
+        true => "# Pins\n\nTold word for word to every new context of every session in this project.\n\n".to_owned(),
+        false => file.to_owned(),
+    };
+    if !text.ends_with('\n') {
+        text.push('\n');
+    }
+    text.push_str(&format!("- {}\n", pin.replace('\n', "\n  ")));
+    text
+}
+
+/// Without the lines of this pin; everything else stays as it is.
+fn without(file: &str, pin: &str) -> String {
+    let lines: Vec<&str> = file.split_inclusive('\n').collect();
+    let plain = |line: &str| {
+        let line = line.trim();
+        line.strip_prefix("- ")
+            .or_else(|| line.strip_prefix("* "))
+            .unwrap_or(line)
+            .trim()
+            .to_owned()
+    };
+    let wanted: Vec<&str> = pin.split('\n').collect();
+    let at = (0..lines.len()).find(|at| {
+        let here = lines
+            .iter()
+            .skip(*at)
+            .take(wanted.len())
+            .map(|line| plain(line));
+        here.collect::<Vec<_>>() == wanted
+    });
+    match at {
+        Some(at) => {
+            let before = lines.iter().take(at);
+            before
+                .chain(lines.iter().skip(at + wanted.len()))
+                .copied()
+                .collect()
+        }
+        None => file.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sm_core::pins::of_file;
+
+    #[test]
+    fn a_projects_file_is_added_to_and_taken_from() {
+        let one = added("", "never touch prod");
+        let two = added(&one, "no new\ndependencies");
+        assert_eq!(of_file(&two), ["never touch prod", "no new\ndependencies"]);
+        assert_eq!(without(&two, "no new\ndependencies"), one);
+        assert_eq!(
+            of_file(&without(&two, "never touch prod")),
+            ["no new\ndependencies"]
+        );
+        assert_eq!(without(&two, "unknown"), two);
+        let own = "* ours\n\nprose\n";
+        assert_eq!(added(own, "mine"), "* ours\n\nprose\n- mine\n");
+        assert_eq!(without(own, "ours"), "\nprose\n");
+    }
+
+    #[test]
+    fn a_pin_is_named_by_number_or_text() {
+        let pin = |text: &str| PinView {
+            text: text.into(),
+            of: "session".into(),
+        };
+        let pins = [pin("never touch prod"), pin("never push"), pin("2 spaces")];
+        assert_eq!(chosen(&pins, "2").unwrap().text, "never push");
+        assert_eq!(chosen(&pins, "2 s").unwrap().text, "2 spaces");
+        assert_eq!(
+            chosen(&pins, "never touch").unwrap().text,
+            "never touch prod"
+        );
+        assert!(
+            chosen(&pins, "never")
+                .unwrap_err()
+                .message
+                .contains("several")
+        );
+        assert!(chosen(&pins, "9").is_err());
+    }
+}

@@ -1,0 +1,84 @@
+//! Pins of a session: told to every context of it. A project's are in its file, and are shown here.
+
+use super::types::{PinBody, PinView, PinsView};
+use super::{ApiError, Shared, read, sessions};
+use crate::hub::Handle;
+use crate::pins;
+use axum::Json;
+use axum::body::Bytes;
+use axum::extract::{Path, State};
+use sm_core::Event;
+use sm_core::pins::{MOST, PinRefusal, clean};
+use sm_ledger::redact;
+use std::path::PathBuf;
+
+pub async fn list(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+) -> Result<Json<PinsView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    view(&handle).await
+}
+
+pub async fn add(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    body: Bytes,
+) -> Result<Json<PinsView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: PinBody = read::body(&body)?;
+    let text = clean(&body.text)
+        .map_err(|why| ApiError::bad(why.to_string(), "say it shorter: sm pin add \"…\""))?;
+    let held = handle.now().record.pins.clone();
+    if !held.contains(&text) {
+        if held.len() >= MOST {
+            return Err(ApiError::conflict(
+                PinRefusal::TooMany.to_string(),
+                "list them with: sm pin ls",
+            ));
+        }
+        if let Some(secret) = redact::find(&text).first() {
+            return Err(ApiError::conflict(
+                format!(
+                    "this looks like a secret ({}), and a pin is told to every context",
+                    secret.rule
+                ),
+                "pin where it is kept instead",
+            ));
+        }
+        sessions::act(&handle, Event::Pin(text)).await?;
+    }
+    view(&handle).await
+}
+
+pub async fn remove(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    body: Bytes,
+) -> Result<Json<PinsView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let body: PinBody = read::body(&body)?;
+    sessions::act(&handle, Event::Unpin(body.text)).await?;
+    view(&handle).await
+}
+
+async fn view(handle: &Handle) -> Result<Json<PinsView>, ApiError> {
+    let now = handle.now();
+    let cwd = PathBuf::from(&now.record.cwd);
+    let project = tokio::task::spawn_blocking(move || pins::of_project(&cwd)).await;
+    let project = project.map_err(|_| ApiError::gone())?;
+    let own = now.record.pins.iter().map(|text| PinView {
+        text: text.clone(),
+        of: "session".into(),
+    });
+    let shared = project.pins.into_iter().map(|text| PinView {
+        text,
+        of: "project".into(),
+    });
+    Ok(Json(PinsView {
+        session: now.record.id.to_string(),
+        name: now.record.name.to_string(),
+        file: project.file.to_string_lossy().into_owned(),
+        pins: own.chain(shared).collect(),
+    }))
+}
