@@ -90,27 +90,18 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         let digits = flat.iter().rev().take_while(|b| b.is_ascii_digit()).count();
         flat = flat.get(..len - digits)?;
     }
-    for suffix in SUFFIXES.split('|') {
-        if let Some(short) = flat.strip_suffix(suffix.as_bytes())
-            && key.len() > suffix.len()
-            && (matches!(
-                key.as_bytes().get(key.len() - suffix.len() - 1),
-                Some(b'_' | b'-' | b'.')
-            ))
-        {
-            flat = short;
-            break;
-        }
+    let parted = key.bytes().any(|b| matches!(b, b'_' | b'-' | b'.'));
+    if parted {
+        flat = without_suffix(key, flat);
     }
-    // in order of how often they are something else
-    if NOT.split('|').any(|word| flat.ends_with(word.as_bytes())) {
+    let found = ENDS.iter().find(|(end, _, _)| ends(flat, end));
+    if let Some((_, kind, name)) = found {
+        // few names come this far
+        let other = NOT.split('|').any(|word| ends(flat, word));
+        return (!other).then_some((*kind, *name));
+    }
+    if !parted && !key.eq_ignore_ascii_case("sig") {
         return None;
-    }
-    if let Some((_, kind, name)) = ENDS
-        .iter()
-        .find(|(end, _, _)| flat.ends_with(end.as_bytes()))
-    {
-        return Some((*kind, name));
     }
     // `DB_PASS`, `smtp_pass`: the last word of a name
     let word = key.rsplit(['_', '-', '.', '$']).next().unwrap_or(key);
@@ -122,6 +113,24 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         .iter()
         .find(|(whole, _, _)| word.eq_ignore_ascii_case(whole))
         .map(|(_, kind, name)| (*kind, *name))
+}
+
+fn ends(flat: &[u8], word: &str) -> bool {
+    let word = word.as_bytes();
+    flat.last() == word.last() && flat.ends_with(word)
+}
+
+fn without_suffix<'f>(key: &str, flat: &'f [u8]) -> &'f [u8] {
+    let last = key.rsplit(['_', '-', '.']).next().unwrap_or_default();
+    let said = SUFFIXES
+        .split('|')
+        .any(|suffix| last.eq_ignore_ascii_case(suffix));
+    match said {
+        true => flat
+            .get(..flat.len().saturating_sub(last.len()))
+            .unwrap_or(flat),
+        false => flat,
+    }
 }
 
 /// Whether a name with this last character may be one: most are not, and this is cheap.

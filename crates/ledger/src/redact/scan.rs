@@ -59,9 +59,9 @@ const fn pairs() -> [u64; 1024] {
         }
         second += 1;
     }
-    let words: [&[u8; 2]; 18] = [
-        b"--", b"Be", b"be", b"BE", b"Ba", b"ba", b"ey", b"-u", b"-p", b"-a", b"Q~", b"ok", b"BY",
-        b"by", b"d ", b"wo", b"ss", b"-P",
+    let words: [&[u8; 2]; 15] = [
+        b"--", b"Be", b"be", b"BE", b"Ba", b"ba", b"BY", b"by", b"ey", b"-u", b"-p", b"-a", b"Q~",
+        b"ok", b"d ",
     ];
     let mut word = 0;
     while word < words.len() {

@@ -24,7 +24,7 @@ pub(super) fn at(text: &str, i: usize, first: u8, second: u8, found: &mut impl F
         (b'M' | b'N' | b'O', _) => discord(text, i, found),
         (b'Q', b'~') => azure(text, i, found),
         (b'o', b'k') => discord_hook(text, i, found),
-        (b'd', b' ') | (b'w', b'o') | (b's', b's') => spoken(text, i, first, found),
+        (b'd', b' ') => spoken(text, i, found),
         _ => {}
     }
 }
@@ -451,12 +451,11 @@ fn identified_by(text: &str, i: usize, found: &mut impl FnMut(Found)) {
 }
 
 /// `password is …`, and `login x password y`.
-fn spoken(text: &str, i: usize, first: u8, found: &mut impl FnMut(Found)) {
+fn spoken(text: &str, i: usize, found: &mut impl FnMut(Found)) {
     // at the end of the word: `d ` of `password `
-    if first != b'd'
-        || !i
-            .checked_sub(7)
-            .is_some_and(|from| starts(text, from, "password "))
+    if !i
+        .checked_sub(7)
+        .is_some_and(|from| starts(text, from, "password "))
     {
         return;
     }
