@@ -126,7 +126,6 @@ impl Said {
 
 #[test]
 fn created_by_one_side_and_loaded_by_the_other() {
-    let world = World::new();
     for (n, (maker, taker)) in [
         (Side::Sm, Side::Shell),
         (Side::Shell, Side::Sm),
@@ -136,6 +135,8 @@ fn created_by_one_side_and_loaded_by_the_other() {
     .into_iter()
     .enumerate()
     {
+        // the shell's ids are unique within a second only by their session
+        let world = World::new();
         let channel = format!("c{n}");
         let who = format!("{maker:?} to {taker:?}");
         world.call(Side::Shell, &["write_session_file", SESSION, "/t.jsonl"]);

@@ -260,6 +260,14 @@ fn holding(test: &str, args: &[&str]) -> Option<World> {
     Some(world)
 }
 
+/// Known to be nearly full: the program may ask before it has written its next usage down.
+fn nearly_full(world: &World) {
+    world.usage(161_000);
+    world.send_wait("api", "RUN: true", &[]);
+    world.wait_state("api", "idle");
+    world.wait_tokens("api", 161_000);
+}
+
 const IMMINENT: &str = "is about to be compacted; sm holds that up";
 
 #[test]
@@ -269,6 +277,7 @@ fn a_compaction_is_held_up_until_the_agent_has_handed_off() {
         return;
     };
     world.at(WAKE, "RUN: cat notes.md");
+    nearly_full(&world);
     world.usage(169_000);
     let work = "RUN: true\nTHEN: true\nTHEN: echo half done > notes.md\nTHEN: sm handoff notes.md";
     world.send_wait("api", work, &[]);
@@ -294,6 +303,7 @@ fn a_compaction_is_let_through_if_the_agent_does_not_hand_off() {
     let Some(world) = holding(test, &AUTO) else {
         return;
     };
+    nearly_full(&world);
     world.usage(169_000);
     let from = world.main_requests().len();
     world.send_wait("api", "RUNMANY: 12 true", &[]);

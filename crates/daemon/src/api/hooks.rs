@@ -152,8 +152,9 @@ pub async fn deliver(
         }
         return;
     };
-    if let Signal::ContextStarted { .. } = call.signal {
-        // what the old context proved has to be known before the new one begins
+    if let Signal::ContextStarted { .. } | Signal::CompactionStarting { .. } = call.signal {
+        // what the old context proved has to be known before the new one begins, and how full it is
+        // before it is said whether that may wait
         published.sources.read(handle).await;
     }
     let transcript = match &call.signal {
