@@ -344,6 +344,22 @@ fn the_scripts_in_the_users_settings_and_our_hooks_count_once() {
     world.send_wait("api", "SAY: the next turn carries it");
     world.given("[sm context] Context at 55%");
     world.wait_for("api", "idle");
+    // what the script tells has no time: of before the compaction, but heard after it, it would
+    // count as of after it. Each turn tells again; three times in a row means that nothing
+    // older is under way
+    world.send_wait("api", "TOKENS: 20000\nSAY: less");
+    let mut in_a_row = 0;
+    for n in 0..30 {
+        world.wait_for("api", "idle");
+        let told = world.show("api")["tokens_used"].as_u64() < Some(100_000);
+        in_a_row = if told { in_a_row + 1 } else { 0 };
+        if in_a_row == 3 {
+            break;
+        }
+        world.send_wait("api", &format!("SAY: still less {n}"));
+    }
+    assert_eq!(in_a_row, 3, "{}", world.show("api"));
+    world.wait_for("api", "idle");
     world.send_wait("api", "COMPACT:\nSAY: compacted");
     world.wait_for("api", "idle");
     eventually("it is counted", || {
