@@ -16,6 +16,9 @@ const RECHECK_LONGEST: i64 = 10_000;
 const LAG: i64 = 1_500;
 const LAG_LOOK: i64 = 30;
 
+/// Two Escapes in this time open a menu of the agent's if its turn has just ended by itself.
+const ESCAPES_APART: i64 = 2_000;
+
 impl Session {
     /// Called at the end of every step: begins what can begin, and says why the rest waits.
     pub(super) fn deliver(&mut self, now: Timestamp) {
@@ -139,6 +142,14 @@ impl Session {
             self.held_for_now(Hold::Working, now);
             return;
         }
+        if self
+            .escaped_at
+            .is_some_and(|at| now.since(at) < ESCAPES_APART)
+        {
+            self.held_for_now(Hold::Working, now);
+            return;
+        }
+        self.escaped_at = Some(now);
         let guard = screen.map(|s| s.mark.clone());
         for id in &flight.messages {
             self.mark_interrupted(id); // one Escape per message: a second one opens menus

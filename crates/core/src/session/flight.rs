@@ -275,6 +275,7 @@ impl Session {
             }
             (Phase::Interrupting, KeyOutcome::Pressed) => self.flight_at = Some(now.plus(100)),
             (Phase::Interrupting, KeyOutcome::ScreenMoved) => {
+                self.escaped_at = None;
                 for id in flight.messages.clone() {
                     self.unmark_interrupted(&id); // nothing was pressed
                 }

@@ -76,6 +76,8 @@ pub struct Session {
     /// The flight whose Enter is known to have been pressed. Not kept over a restart: there it is
     /// pressed again where nobody can see what it did.
     pub(crate) pressed: Option<u64>,
+    /// When Escape was last ordered: a second one soon after it means something else to an agent.
+    pub(crate) escaped_at: Option<Timestamp>,
     /// Since when the agent's process is gone without anybody having reported its end.
     pub(crate) gone_since: Option<Timestamp>,
     /// Since when a starting agent shows its prompt.
@@ -232,6 +234,7 @@ impl Session {
             told_hold: false,
             missing: None,
             pressed: None,
+            escaped_at: None,
             gone_since: None,
             ready_since: None,
             preparing: None,

@@ -274,3 +274,53 @@ fn an_agent_that_is_busy_with_its_start_has_no_turn_before_its_first_prompt() {
     });
     assert_eq!(b.session.record().turn, TurnId(1));
 }
+
+#[test]
+fn two_escapes_are_not_pressed_soon_after_each_other() {
+    let mut b = Bench::working();
+    let mut first = message("m1", "stop that");
+    first.mode = Mode::Urgent;
+    b.on(Event::Send(first));
+    let busy = || screen(Composer::Empty, Activity::Busy);
+    assert_eq!(keys(&b.evidence(busy())), [Key::Escape]);
+    let escaped = b.now;
+    b.on(Event::Pressed {
+        flight: 1,
+        outcome: KeyOutcome::Pressed,
+    });
+    b.hook(Signal::TurnBroken(BreakReason::Interrupted)); // by itself, in fact
+    b.wait(100);
+    let idle = || screen(Composer::Empty, Activity::Idle);
+    while !pasted(&b.evidence(idle())) {
+        b.wait(100);
+    }
+    b.on(Event::Pasted {
+        flight: b.session.rec.flight.as_ref().unwrap().no,
+        ok: true,
+    });
+    b.hook(Signal::PromptAccepted {
+        text: "stop that".into(),
+        transcript: None,
+    });
+    b.hook(Signal::Working);
+    let mut second = message("m2", "and that");
+    second.mode = Mode::Urgent;
+    let mut outcomes = vec![b.on(Event::Send(second))];
+    let begun = b.now;
+    let mut pressed = None;
+    while pressed.is_none() && b.now.since(begun) < 10_000 {
+        if b.session.probe.is_some() {
+            outcomes.push(b.evidence(busy()));
+        } else {
+            outcomes.push(b.wait(100));
+        }
+        let escape = outcomes.drain(..).any(|o| keys(&o).contains(&Key::Escape));
+        pressed = escape.then_some(b.now);
+    }
+    let pressed = pressed.expect("it interrupts in the end");
+    assert!(
+        pressed.since(escaped) >= 2_000,
+        "{}",
+        pressed.since(escaped)
+    );
+}
