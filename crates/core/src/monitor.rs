@@ -151,9 +151,6 @@ const TREND_FROM: i64 = 5 * 60_000;
 
 impl Gauge {
     pub fn take(&mut self, sample: UsageSample) -> Taken {
-        if let Some(window) = sample.window.filter(|w| *w > 0) {
-            self.window = Some(window);
-        }
         if sample.at < self.since {
             return Taken::Stale;
         }
@@ -163,6 +160,9 @@ impl Gauge {
                 return Taken::Stale;
             }
             self.echo = None;
+        }
+        if let Some(window) = sample.window.filter(|w| *w > 0) {
+            self.window = Some(window);
         }
         if sample.tokens.is_none_or(|n| n == 0) && sample.used_percentage.is_none_or(|p| p <= 0.0) {
             return Taken::Empty;
@@ -270,12 +270,13 @@ impl Gauge {
         followed && newest.since(sample.at) <= SAME_MOMENT
     }
 
-    /// Another context, or the same after a compaction: what was known is over.
-    pub fn begin(&mut self, now: Timestamp) {
+    /// Another context, or the same after a compaction: what was known is over. `since`: from when on,
+    /// by the clock of those who make samples.
+    pub fn begin(&mut self, since: Timestamp) {
         self.echo = self.newest().and_then(|sample| sample.tokens).or(self.echo);
         self.samples.clear();
         self.trail.clear();
-        self.since = now;
+        self.since = since;
     }
 
     /// Where the record has the compaction that was noticed a moment ago: what was made after it is of

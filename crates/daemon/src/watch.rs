@@ -80,7 +80,8 @@ impl Watcher {
         let count = inner.folders.entry(folder.to_path_buf()).or_insert(0);
         *count += 1;
         if *count == 1 {
-            let started = match inner.watcher.as_mut() {
+            // asked at every hook until it is there: the watcher would have to be waited for
+            let started = match inner.watcher.as_mut().filter(|_| folder.is_dir()) {
                 Some(watcher) => watcher.watch(folder, RecursiveMode::NonRecursive).is_ok(),
                 None => false,
             };

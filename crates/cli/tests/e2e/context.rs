@@ -235,6 +235,10 @@ fn people_see_how_full_contexts_are() {
     let turn = Turn::begin(&world, "api");
     used(&world, &id, 43);
     used(&world, &id, 52);
+    eventually("its own record tells as well", || {
+        let samples = world.get("/sessions/api/context")["samples"].clone();
+        samples.as_array().is_some_and(|all| all.len() > 1)
+    });
     // plain characters: nobody's terminal is there
     let shown = world.sm(&["context", "api"]).exits(0);
     for part in [

@@ -11,7 +11,7 @@ use std::io::Write;
 use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 
-const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/seed2");
+const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../testkit/bench");
 const PORT: u16 = 8420;
 /// Set in the process that has a network of its own.
 const OWN_NETWORK: &str = "SM_TEST_OWN_NETWORK";

@@ -96,20 +96,25 @@ impl Session {
             self.journal();
             return;
         }
-        self.new_generation(Some(conversation), transcript, now);
+        self.new_generation(Some(conversation), transcript, at, now);
     }
 
+    /// `at`: when it began, as far as is known.
     pub(super) fn new_generation(
         &mut self,
         conversation: Option<ConversationId>,
         transcript: Option<String>,
+        at: Timestamp,
         now: Timestamp,
     ) {
         self.close_turn(" (its context was left)");
         self.rec.generation = self.rec.generation.next();
         self.rec.compactions = 0;
         self.rec.usage = None;
-        self.rec.gauge.begin(now);
+        self.rec.gauge.begin(at.min(now));
+        self.rec.maybe_compacted = None;
+        self.rec.pressing = None;
+        self.rec.boundaries_due = 0;
         self.noted = None;
         self.rec.stop_answers = 0;
         self.rec
@@ -196,7 +201,7 @@ impl Session {
             Some(_) => {
                 self.rec.context_since = self.rec.context_since.max(at);
                 self.met_stranger(None);
-                self.new_generation(Some(found), transcript, now);
+                self.new_generation(Some(found), transcript, at, now);
             }
             None if self.rec.conversation.is_some() => return,
             None => self.adopt(found, transcript, at, now),

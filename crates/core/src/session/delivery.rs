@@ -75,7 +75,8 @@ impl Session {
     fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || {
             let waiting = self.queue.iter().filter(|m| m.meta.state.is_pending());
-            waiting.filter(|m| !self.is_frozen(m) && !self.waits_for_a_turn(m))
+            let now = |m: &&Message| !self.waits_for_a_turn(m) && !self.is_doubtful(m);
+            waiting.filter(|m| !self.is_frozen(m)).filter(now)
         };
         let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
         pending()
@@ -89,6 +90,11 @@ impl Session {
         message.meta.purpose.is_monitors()
             && message.meta.mode != Mode::Urgent
             && self.rec.state == State::Idle
+    }
+
+    /// What an alert says may be of before a compaction.
+    fn is_doubtful(&self, message: &Message) -> bool {
+        message.meta.purpose.is_monitors() && self.rec.maybe_compacted.is_some()
     }
 
     fn next_message(&self) -> Option<MessageId> {
@@ -109,7 +115,8 @@ impl Session {
 
     /// The agent was looked at for a delivery; nothing was touched yet.
     pub(super) fn checked(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
-        let frozen = |id: &MessageId| self.message(id).is_some_and(|m| self.is_frozen(m));
+        let waits = |m: &Message| self.is_frozen(m) || self.is_doubtful(m);
+        let frozen = |id: &MessageId| self.message(id).is_some_and(waits);
         if flight.messages.iter().any(frozen) {
             self.drop_flight(); // a handoff was scheduled meanwhile
             return;

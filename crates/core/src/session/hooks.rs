@@ -143,6 +143,9 @@ impl Session {
             }
             Signal::TurnBroken(reason) => self.turn_broken(&reason, now),
             Signal::CompactionStarting { automatic } => {
+                if self.is_over(self.rec.last_signal) {
+                    return Answered::No; // its end was in the record already
+                }
                 if let Answered::Yes = self.answer_compaction(automatic, request, now) {
                     return Answered::Yes; // it goes on as it was
                 }
@@ -151,9 +154,15 @@ impl Session {
                 } else {
                     "the agent compacts its context as it was told"
                 };
+                if self.rec.state != State::Compacting {
+                    self.rec.compacting_since = self.rec.last_signal;
+                }
                 self.become_state(State::Compacting, why, now);
             }
-            Signal::CompactionDone => self.compacted(now),
+            Signal::CompactionDone => {
+                self.compacted(self.rec.last_signal, now);
+                self.maybe_compacted(self.rec.last_signal, now);
+            }
             Signal::CompactionReported => self.compaction_reported(now),
             Signal::Usage(_) | Signal::MailboxOpen { .. } | Signal::Other(_) => {}
         }
@@ -171,7 +180,10 @@ impl Session {
             self.journal();
         }
         match source {
-            ContextSource::Compact => self.compacted(now),
+            ContextSource::Compact => {
+                self.compacted(self.rec.last_signal, now);
+                self.maybe_compacted(self.rec.last_signal, now);
+            }
             ContextSource::Startup
             | ContextSource::Resume
             | ContextSource::Clear
@@ -192,26 +204,32 @@ impl Session {
         self.record_line(EntryKind::Context, text);
     }
 
-    /// The compaction is over and was one: the agent said so, or its record does.
-    pub(super) fn compacted(&mut self, now: Timestamp) {
+    /// The agent says that it has compacted its context, which was under way. Several hooks say so,
+    /// and its record; it is counted by the first. `at`: by its own clock.
+    pub(super) fn compacted(&mut self, at: Timestamp, now: Timestamp) {
         if self.rec.state != State::Compacting {
             return;
         }
         if !self.was_reported(now) {
-            self.count_compaction(now);
+            self.count_compaction(at, now);
         }
         let recheck = self.recheck_at;
-        self.compaction_left(now);
+        self.leave_compacting(now);
         self.recheck_at = recheck;
+        self.rec.maybe_compacted = None;
     }
 
     /// Something else happens, so nothing is compacted any more. Whether anything was, is not known:
     /// one that was cancelled, failed or found nothing to compact leaves the context as it was. If
     /// the hooks at its end were lost, the record tells.
     pub(super) fn compaction_left(&mut self, now: Timestamp) {
-        if self.rec.state != State::Compacting {
-            return;
+        if self.rec.state == State::Compacting {
+            self.doubt(now);
+            self.leave_compacting(now);
         }
+    }
+
+    fn leave_compacting(&mut self, now: Timestamp) {
         if self.rec.turn_open {
             self.become_state(State::Working, "the turn goes on after a compaction", now);
         } else {
@@ -221,13 +239,13 @@ impl Session {
         self.journal();
     }
 
-    pub(super) fn count_compaction(&mut self, now: Timestamp) {
+    pub(super) fn count_compaction(&mut self, at: Timestamp, now: Timestamp) {
         self.rec.compactions += 1;
         self.record_line(
             EntryKind::Compaction,
             format!("compaction {} done", self.rec.compactions),
         );
-        self.compaction_counted(now);
+        self.compaction_counted(at, now);
     }
 
     pub(super) fn working(&mut self, why: &str, now: Timestamp) {
@@ -264,6 +282,9 @@ impl Session {
 
     /// The turn is over: what it was given is consumed, who asked is told.
     pub(super) fn turn_over(&mut self, how: &str, now: Timestamp) {
+        if self.rec.state == State::Compacting {
+            self.doubt(now);
+        }
         if !self.is_interrupting() {
             self.consume_submitted(now); // otherwise it may be taken back
         }

@@ -159,7 +159,8 @@ impl Session {
         // its own status may lag behind its screen, but not for long: then the screen shows what is
         // over, of a process that was killed on it
         let over = evidence.proves_idle() && waited >= PASTE_PATIENCE;
-        let busy = (screen.activity == Activity::Busy && !over) || self.rec.state == State::Working;
+        let busy = (screen.activity == Activity::Busy && !over)
+            || matches!(self.rec.state, State::Working | State::Compacting);
         // what a handoff types is pasted over nothing but a stash: that alone is an empty composer
         let composer = match (&screen.composer, self.flight_purpose()) {
             (Composer::Stashed, Purpose::Clear | Purpose::Wake | Purpose::Back) => &Composer::Empty,

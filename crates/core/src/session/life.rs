@@ -4,7 +4,7 @@ use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
-use crate::message::{MessageState, Way};
+use crate::message::{Message, MessageState, Way};
 use crate::{pins, words};
 
 /// How long after a launch, and after each look, a starting agent is looked at again.
@@ -173,7 +173,7 @@ impl Session {
         if !first && (resume.is_none() || resume != self.rec.conversation) {
             // a relaunch without the old conversation is a new context
             self.rec.context_since = now;
-            self.new_generation(resume.clone(), None, now);
+            self.new_generation(resume.clone(), None, now, now);
         }
         let prompt = self.prompt_for_launch(now);
         self.record_line(
@@ -200,7 +200,9 @@ impl Session {
             return None;
         }
         let mut pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
-        let first = pending.find(|m| !self.is_frozen(m))?;
+        // an alert begins no turn of its own
+        let wanted = |m: &&Message| !m.meta.purpose.is_monitors() && !self.is_frozen(m);
+        let first = pending.find(wanted)?;
         if first.meta.raw || self.looks_like_command(&words::spoken(first)) {
             return None;
         }
@@ -237,7 +239,7 @@ impl Session {
             "the conversation cannot be resumed; a new one is begun",
         );
         self.rec.context_since = now;
-        self.new_generation(None, None, now);
+        self.new_generation(None, None, now, now);
         let back = |h: &Handoff| h.course == Course::BackStarting;
         if self.rec.open_handoff().is_some_and(back) {
             let why = "the old conversation cannot be resumed; the agent was started in a new one";
@@ -382,6 +384,7 @@ impl Session {
     pub(super) fn recovered(&mut self, terminal_alive: bool, now: Timestamp) {
         self.waiters.clear();
         self.probe = None;
+        self.recover_monitor(now);
         if !self.rec.state.is_live() {
             return;
         }

@@ -91,8 +91,7 @@ pub struct Session {
     /// How it is watched, and the percentage that was last written down.
     pub(crate) monitor: Monitor,
     pub(crate) noted: Option<u8>,
-    /// When an alert that nobody took becomes urgent, and when people are told of a compaction.
-    pub(crate) pressing_at: Option<Timestamp>,
+    /// When people are told of a compaction.
     pub(crate) compaction_at: Option<Timestamp>,
     changes: Changes,
 }
@@ -190,7 +189,11 @@ impl Session {
             held_up: ((Generation::FIRST, 0), 0),
             reported: false,
             compacted_at: Timestamp(0),
+            compacting_since: Timestamp(0),
+            boundaries_due: 0,
             boundary: None,
+            maybe_compacted: None,
+            pressing: None,
             compaction_told: None,
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
@@ -242,7 +245,6 @@ impl Session {
             drafted,
             monitor: Monitor::default(),
             noted: None,
-            pressing_at: None,
             compaction_at: None,
             changes: Changes::default(),
         }
@@ -264,6 +266,7 @@ impl Session {
 
     /// The session's next step.
     pub fn step(&mut self, event: Event, now: Timestamp) -> Outcome {
+        self.doubt_no_longer(now);
         match event {
             Event::Send(message) => self.send(message, now),
             Event::Withdraw(id) => self.withdraw(&id, now),
@@ -334,7 +337,7 @@ impl Session {
             self.check_at,
             self.flight_at,
             self.handoff_at,
-            self.pressing_at,
+            self.rec.pressing.as_ref().map(|(at, _)| *at),
             self.compaction_at,
             expiry,
             probe,

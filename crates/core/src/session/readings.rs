@@ -191,6 +191,9 @@ impl Session {
             return;
         }
         self.absorb(evidence, asked.asked_at, now);
+        if evidence.transcript_read {
+            self.record_read(asked.asked_at, now);
+        }
         if self.rec.generation != asked.generation {
             self.ask(now); // the record that was read is that of the context before
             return;

@@ -116,12 +116,25 @@ pub struct Record {
     /// The last compaction was counted by the report of an older script, before ours told of it.
     #[serde(default)]
     pub reported: bool,
-    /// When the last compaction was counted.
+    /// When the last compaction that was counted ended, as whoever told of it said.
     #[serde(default)]
     pub compacted_at: Timestamp,
+    /// When the one that is under way began, as the agent said.
+    #[serde(default)]
+    pub compacting_since: Timestamp,
+    /// How many were counted before they were read in the record.
+    #[serde(default)]
+    pub boundaries_due: u32,
     /// The last compaction that was read in the record: what is not newer was read before.
     #[serde(default)]
     pub boundary: Option<Timestamp>,
+    /// A compaction may have taken place, and its proof was not seen: until the record has been read,
+    /// at most until then, nothing is said of the context.
+    #[serde(default)]
+    pub maybe_compacted: Option<Timestamp>,
+    /// The alert that becomes urgent if nobody has taken it by then.
+    #[serde(default)]
+    pub pressing: Option<(Timestamp, MessageId)>,
     /// Tokens before and after a compaction that people are still to be told of.
     #[serde(default)]
     pub compaction_told: Option<(Option<u64>, Option<u64>)>,

@@ -12,10 +12,16 @@ use crate::signal::{UsageSample, UsageSource};
 
 /// A critical alert that found no hook in this time interrupts.
 const CRITICAL_PATIENCE: i64 = 30_000;
+/// One that is on its way is looked at again.
+const PRESSED_AGAIN: i64 = 5_000;
 /// Numbers of a compaction that are not known by then are told as unknown.
 const COMPACTION_TOLD: i64 = 3_000;
 /// A compaction that was reported when it began has ended by then.
 const REPORTED: i64 = 300_000;
+/// A record that was not read by then cannot be read: there was no compaction.
+const DOUBT: i64 = 10_000;
+/// A record is written this long after the hooks.
+const RECORD_LAG: i64 = 1_000;
 /// A compaction that two sources report is the same one within this time.
 const SAME_COMPACTION: i64 = 5_000;
 
@@ -139,19 +145,14 @@ impl Session {
         }
         self.tell_agent(&about, purpose, values.fill(template), now);
         if reached.level == Level::Critical {
-            self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
+            self.press_later(&about, now);
             self.notify(NoticeKind::ContextHigh, values.fill(&texts.critical_owner));
         }
     }
 
     /// Says something to the session's own agent, about the present context only.
     fn tell_agent(&mut self, about: &str, purpose: Purpose, text: String, now: Timestamp) {
-        let rec = &self.rec;
-        let id = format!(
-            "{}-g{}c{}-{about}",
-            rec.id, rec.generation.0, rec.compactions
-        );
-        let Ok(id) = MessageId::new(id) else {
+        let Some(id) = self.alert_id(about) else {
             return;
         };
         if self.message(&id).is_some() {
@@ -161,6 +162,18 @@ impl Session {
         let mut message = Message::accepted(new, purpose, now);
         message.meta.about = Some((self.rec.generation, self.rec.compactions));
         self.add(message);
+    }
+
+    fn alert_id(&self, about: &str) -> Option<MessageId> {
+        let rec = &self.rec;
+        let stretch = format!("g{}c{}", rec.generation.0, rec.compactions);
+        MessageId::new(format!("{}-{stretch}-{about}", rec.id)).ok()
+    }
+
+    fn press_later(&mut self, about: &str, now: Timestamp) {
+        let id = self.alert_id(about);
+        self.rec.pressing = id.map(|id| (now.plus(CRITICAL_PATIENCE), id));
+        self.journal();
     }
 
     /// Alerts about a context that is no more are dropped; what touched the agent is let finish.
@@ -195,18 +208,15 @@ impl Session {
 
     /// A critical alert that no hook took in time becomes urgent.
     pub(super) fn press_alerts(&mut self, now: Timestamp) {
-        if self.pressing_at.is_none_or(|at| now < at) {
+        let Some((_, id)) = self.rec.pressing.take_if(|(at, _)| *at <= now) else {
             return;
-        }
-        self.pressing_at = None;
-        let pending: Vec<MessageId> = self
-            .queue
-            .iter()
-            .filter(|m| m.meta.purpose == Purpose::Alert && m.meta.state.is_pending())
-            .map(|m| m.meta.id.clone())
-            .collect();
-        for id in pending {
-            self.set_mode(&id, Mode::Urgent);
+        };
+        self.journal();
+        match self.queue.iter().find(|m| m.meta.id == id) {
+            Some(alert) if alert.meta.state.is_pending() => self.set_mode(&id, Mode::Urgent),
+            // on its way: it may come back
+            Some(_) => self.rec.pressing = Some((now.plus(PRESSED_AGAIN), id)),
+            None => {}
         }
     }
 
@@ -243,7 +253,7 @@ impl Session {
             );
             if self.rec.open_handoff().is_none() {
                 self.tell_agent("imminent", Purpose::Alert, text.clone(), now);
-                self.pressing_at = Some(now.plus(CRITICAL_PATIENCE));
+                self.press_later("imminent", now);
             }
         }
         self.effect(Effect::Answer {
@@ -254,38 +264,51 @@ impl Session {
     }
 
     /// The context was compacted: what was known of it is over, and people are told.
-    pub(super) fn compaction_counted(&mut self, now: Timestamp) {
+    pub(super) fn compaction_counted(&mut self, at: Timestamp, now: Timestamp) {
+        let at = at.min(now);
         let before = self.rec.usage.as_ref().and_then(|usage| usage.tokens);
-        self.rec.gauge.begin(now);
+        self.rec.gauge.begin(at);
         self.rec.usage = None;
         self.noted = None;
-        self.rec.compacted_at = now;
+        self.rec.compacted_at = self.rec.compacted_at.max(at);
+        self.rec.boundaries_due = self.rec.boundaries_due.saturating_add(1);
+        self.rec.maybe_compacted = None;
+        self.rec.pressing = None;
         self.rec.compaction_told = Some((before, None));
         self.compaction_at = Some(now.plus(COMPACTION_TOLD));
         self.drop_stale_alerts(now);
         self.journal();
     }
 
-    /// A boundary in the record: the cross-check where hooks are missing, and the numbers.
+    /// A boundary in the record: the cross-check where hooks are missing, and the numbers. The record
+    /// may be read again from its beginning at any time; each boundary counts once.
     pub(super) fn compact_boundary(
         &mut self,
         tokens: (Option<u64>, Option<u64>),
         at: Option<Timestamp>,
         now: Timestamp,
     ) {
-        if at.is_some() && at <= self.rec.boundary {
-            return; // a record is read again from its beginning when the daemon starts
+        let at = at.unwrap_or(now);
+        if Some(at) <= self.rec.boundary || at < self.rec.context_since {
+            return; // read before, or of before this context was the session's
         }
-        self.rec.boundary = at.or(self.rec.boundary);
+        let compacting = self.rec.state == State::Compacting;
+        let earlier = !compacting || at < self.rec.compacting_since;
+        let counted = self.rec.boundaries_due > 0 && earlier;
+        if counted && at.since(self.rec.compacted_at) < SAME_COMPACTION {
+            // its hooks told of it
+        } else if compacting && at.plus(RECORD_LAG) >= self.rec.compacting_since {
+            self.compacted(at, now);
+        } else if !self.was_reported(now) {
+            self.count_compaction(at, now);
+        }
+        self.rec.boundary = Some(at);
+        self.rec.boundaries_due = self.rec.boundaries_due.saturating_sub(1);
         self.journal();
-        let same = at.is_none_or(|at| at.since(self.rec.compacted_at) < SAME_COMPACTION);
-        let seen_before = at.is_some_and(|at| at < self.rec.context_since);
-        if self.rec.state == State::Compacting {
-            self.compacted(now);
-        } else if !same && !seen_before {
-            self.count_compaction(now);
+        if self.rec.boundaries_due > 0 {
+            return; // of one before the last that was counted: its numbers are over
         }
-        if let Some(at) = at.filter(|at| self.rec.compacted_at.since(*at) < SAME_COMPACTION) {
+        if self.rec.compacted_at.since(at) < SAME_COMPACTION {
             self.rec.gauge.begins_at(at);
         }
         if let (Some(told), Some(before)) = (&mut self.rec.compaction_told, tokens.0) {
@@ -297,9 +320,58 @@ impl Session {
                 used_percentage: None,
                 tokens: Some(after),
                 window: None,
-                at: now,
+                at,
             };
             self.sampled(sample, now);
+        }
+    }
+
+    // ── signs of a compaction that prove none
+
+    /// Whether one that began at `at` was counted already.
+    pub(super) fn is_over(&self, at: Timestamp) -> bool {
+        !self.rec.reported && at <= self.rec.compacted_at
+    }
+
+    /// A hook tells of a compaction whose beginning was not heard.
+    pub(super) fn maybe_compacted(&mut self, at: Timestamp, now: Timestamp) {
+        if at.since(self.rec.compacted_at) >= SAME_COMPACTION && !self.was_reported(now) {
+            self.doubt(now);
+        }
+    }
+
+    pub(super) fn doubt(&mut self, now: Timestamp) {
+        self.rec.maybe_compacted = Some(now.plus(DOUBT));
+        self.journal();
+        self.ask(now);
+        self.look_at_record(now.plus(RECORD_LAG));
+    }
+
+    fn look_at_record(&mut self, at: Timestamp) {
+        self.check_at = Some(self.check_at.map_or(at, |check| check.min(at)));
+    }
+
+    /// The record was read to its end at `asked_at` or later, and what it told came before this.
+    pub(super) fn record_read(&mut self, asked_at: Timestamp, now: Timestamp) {
+        let Some(until) = self.rec.maybe_compacted else {
+            return;
+        };
+        let written = until.plus(RECORD_LAG - DOUBT);
+        if asked_at < written {
+            self.look_at_record(written.max(now.plus(1)));
+            return;
+        }
+        self.rec.maybe_compacted = None;
+        self.journal_later();
+    }
+
+    pub(super) fn doubt_no_longer(&mut self, now: Timestamp) {
+        self.rec.maybe_compacted.take_if(|until| *until <= now);
+    }
+
+    pub(super) fn recover_monitor(&mut self, now: Timestamp) {
+        if self.rec.compaction_told.is_some() {
+            self.compaction_at = Some(now.plus(COMPACTION_TOLD));
         }
     }
 
@@ -308,7 +380,7 @@ impl Session {
         let ours = self.rec.state == State::Compacting
             || now.since(self.rec.compacted_at) < SAME_COMPACTION;
         if !ours {
-            self.count_compaction(now);
+            self.count_compaction(now, now);
             self.rec.reported = true;
         }
     }

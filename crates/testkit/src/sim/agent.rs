@@ -126,6 +126,8 @@ pub struct Agent {
     pub compacting_in_turn: bool,
     /// Codex reports a new context with its first prompt.
     pub start_due: bool,
+    /// And a compaction at rest as well.
+    pub compact_due: bool,
     /// Turns begun, as the agent itself counts.
     pub turns: u64,
     /// Reports of the terminal's log program.
@@ -159,6 +161,7 @@ impl Agent {
             history: 0,
             compacting_in_turn: false,
             start_due: false,
+            compact_due: false,
             turns: 0,
             outputs: 0,
             output_heard: 0,

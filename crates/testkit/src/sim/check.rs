@@ -3,7 +3,7 @@
 use super::agent::Stage;
 use super::world::{World, tr};
 use sm_core::ids::{MessageId, SessionId};
-use sm_core::message::{MessageState, Mode, NewMessage, Proof, Sender};
+use sm_core::message::{Message, MessageState, Mode, NewMessage, Proof, Sender};
 use sm_core::{AgentKind, MessageChange, Outcome, State};
 use std::collections::BTreeMap;
 
@@ -31,10 +31,15 @@ pub(super) fn is_uncertain(reason: &str) -> bool {
     reason.contains("before it was proven") || reason.contains("not known whether")
 }
 
+fn is_alert(message: &Message) -> bool {
+    message.meta.purpose.is_monitors()
+}
+
 impl World {
     /// Text has become part of a conversation.
     pub(super) fn check_said(&mut self, text: &str) {
         self.check_wake(text);
+        self.check_alert_said(text);
         self.check.said += 1;
         let base = self.check.said * 1_000_000;
         for no in 0..self.sent.len() {
@@ -98,6 +103,7 @@ impl World {
     pub(super) fn check_told(&mut self, to: &SessionId, message: &NewMessage) {
         tr!(self, "told {to}: {}", message.id);
         self.stats.told += 1;
+        self.compaction_told(message);
         self.check
             .told
             .entry(message.id.clone())
@@ -105,6 +111,7 @@ impl World {
     }
 
     pub(super) fn check_step(&mut self, outcome: &Outcome) {
+        self.check_monitor(outcome);
         for change in &outcome.messages {
             let id = match change {
                 MessageChange::New(message) => &message.meta.id,
@@ -127,7 +134,8 @@ impl World {
             && self.daemon.session.next_deadline().is_none()
             && outcome.effects.is_empty()
         {
-            let waits_for_turn = self.daemon.session.record().state == State::Working;
+            let waits_for_turn = self.daemon.session.record().state == State::Working
+                || self.daemon.session.queue().iter().all(is_alert);
             if !waits_for_turn {
                 self.fail("a message waits and nothing will look at it again".into());
             }
@@ -175,7 +183,9 @@ impl World {
         if let Some(sent) = self.sent.iter().find(|s| !s.accepted) {
             return Some(format!("{} was never accepted", sent.new.id));
         }
-        if let Some(open) = self.daemon.session.queue().first() {
+        let quiet = self.options.active_ms == 0; // nobody prompts: an alert may wait for a turn
+        let waits = |m: &&Message| !(quiet && is_alert(m));
+        if let Some(open) = self.daemon.session.queue().iter().find(waits) {
             return Some(format!("{} is {:?}", open.meta.id, open.meta.state));
         }
         let record = self.daemon.session.record();
@@ -202,6 +212,9 @@ impl World {
         }
         if let Some(open) = self.handoff_unsettled() {
             return Some(open);
+        }
+        if let Some(unknown) = self.monitor_unsettled() {
+            return Some(unknown);
         }
         if record.flight.is_some() {
             return Some(format!("a delivery is under way: {:?}", record.flight));
@@ -319,6 +332,7 @@ impl World {
         }
         self.check_order(order);
         self.handoff_accounts();
+        self.monitor_accounts();
     }
 
     /// Nobody is overtaken by a message that came later and is not more pressing. Accepted order is

@@ -2,6 +2,7 @@
 //! journaled is not, and what nobody heard is in the spool.
 
 use super::daemon::Input;
+use super::options::Mutation;
 use super::world::{Item, World, tr};
 use sm_core::message::Message;
 use sm_core::{Event, Session};
@@ -44,8 +45,13 @@ impl World {
             .cloned()
             .partition(|m| m.meta.state.is_final());
         let finals: VecDeque<Message> = done.into();
-        let record = journal.record.clone();
-        self.daemon.session = Session::restore(record, profile, "/data/s1".into(), open, finals);
+        let mut record = journal.record.clone();
+        if self.options.mutation == Mutation::GaugeInMemory {
+            record.gauge = Default::default();
+        }
+        let mut session = Session::restore(record, profile, "/data/s1".into(), open, finals);
+        self.set_monitor(&mut session);
+        self.daemon.session = session;
         self.daemon.up = true;
         self.daemon.incarnation += 1;
         self.daemon.cursors.clear(); // read again from the beginning
@@ -53,7 +59,13 @@ impl World {
         tr!(self, "RESTART");
         // a launcher waits for a handoff only: without one its pane has ended with the agent
         let waits = self.daemon.session.record().open_handoff().is_some();
-        let reported = !self.daemon.launch_spool.is_empty();
+        // what a launch before this one has to report is of a terminal that is gone
+        let present = self.daemon.session.record().launch;
+        let of_present = |report: &Input| match report {
+            Input::Started { launch } | Input::Exited { launch, .. } => *launch == present,
+            _ => true,
+        };
+        let reported = self.daemon.launch_spool.iter().any(of_present);
         let terminal_alive = self.terminal_alive && (self.agent.alive() || waits || reported);
         if !self.step_session(Event::Recovered { terminal_alive }) {
             return;

@@ -197,6 +197,9 @@ impl World {
     }
 
     fn take_hook(&mut self, hook: usize, by_spool: bool) -> bool {
+        if self.hides_compaction(hook) {
+            return true;
+        }
         let call = self.call_of(hook, by_spool);
         if call.conversation != self.daemon.session.record().conversation {
             self.read_transcript(); // what the old context proved comes before the new one
@@ -210,7 +213,9 @@ impl World {
             matches!(self.hooks[hook].origin, Origin::SubAgent | Origin::Nested) && !unheard;
         let late = self.is_late(hook);
         let before = (foreign || late).then(|| Standing::of(&self.daemon.session));
+        self.hook_reaches(hook);
         let taken = self.step_session(Event::Hook(call));
+        self.beginning_reached(hook);
         if let (Some(before), true) = (before, self.daemon.up) {
             let after = Standing::of(&self.daemon.session);
             if before != after {
@@ -279,8 +284,10 @@ impl World {
     fn read_record(&mut self, at: usize) -> bool {
         let from = self.daemon.cursors.get(&at).copied().unwrap_or(0);
         let found = &self.agent.conversations[at];
-        let facts = found.record[from.min(found.flushed)..found.flushed].to_vec();
+        let mut facts = found.record[from.min(found.flushed)..found.flushed].to_vec();
         self.daemon.cursors.insert(at, found.flushed);
+        facts.retain(|fact| !self.hides_fact(fact));
+        self.facts_reach(at, &facts);
         if !facts.is_empty() {
             tr!(self, "{} facts of c{at}", facts.len());
             self.step_session(Event::Facts(facts));

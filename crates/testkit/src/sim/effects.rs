@@ -127,9 +127,11 @@ impl World {
         let Some(run) = self.hooks.get(hook) else {
             return; // a waiter's request
         };
+        let origin = run.origin;
+        self.check_answer(hook, &answer);
         if answer != Answer::Nothing {
             self.stats.answers += 1;
-            if run.origin != Origin::Own {
+            if origin != Origin::Own {
                 self.fail(format!("a foreign hook was answered with {answer:?}"));
                 return;
             }

@@ -70,7 +70,11 @@ impl World {
     fn handoff_journaled(&mut self, handoff: &Handoff) {
         let given = self.given_already();
         let believed = self.believed();
-        let from = believed.unwrap_or(self.agent.current);
+        // an agent that was never started has no context to leave
+        let from = match self.agent.conversations.is_empty() {
+            true => usize::MAX,
+            false => believed.unwrap_or(self.agent.current),
+        };
         let row = self.handoffs.rows.entry(handoff.id.clone());
         let new = matches!(row, std::collections::btree_map::Entry::Vacant(_));
         let row = row.or_insert_with(|| Row {
@@ -161,6 +165,12 @@ impl World {
 
     fn open_in_journal(&self) -> Option<&Handoff> {
         self.daemon.journal.record.open_handoff()
+    }
+
+    /// This conversation was begun for that handoff, and took its prompt.
+    pub(super) fn was_begun_by(&self, conversation: usize, id: &HandoffId) -> bool {
+        let row = self.handoffs.rows.get(id);
+        row.is_some_and(|row| row.taken.contains(&conversation))
     }
 
     // ── leaving a context

@@ -86,7 +86,7 @@ impl World {
         self.at(after, Item::HookArrives { hook });
         self.at(HOOK_PATIENCE, Item::HookGivesUp { hook });
         if self.fault(self.options.faults.hook_doubled) {
-            self.spool.push(hook);
+            self.spool_hook(hook);
         }
     }
 
@@ -108,7 +108,7 @@ impl World {
     pub(super) fn hook_arrives(&mut self, hook: usize) {
         if !self.daemon.up {
             if !self.hooks[hook].done {
-                self.spool.push(hook);
+                self.spool_hook(hook);
                 self.hook_finishes(hook, Answer::Nothing);
             }
             return;
@@ -122,7 +122,7 @@ impl World {
     pub(super) fn hook_gives_up(&mut self, hook: usize) {
         if !self.hooks[hook].done {
             tr!(self, "hook {hook} gives up: spooled");
-            self.spool.push(hook);
+            self.spool_hook(hook);
             self.hook_finishes(hook, Answer::Nothing);
         }
     }
@@ -137,14 +137,16 @@ impl World {
             Origin::Own | Origin::Nested | Origin::Unknown if unknown => Origin::Unknown,
             other => other,
         };
-        HookCall {
+        let mut call = HookCall {
             id: id(EventId::new(format!("e{hook}"))),
             at: Timestamp(run.at),
             conversation: run.conversation.clone(),
             origin,
             request: (!by_spool).then_some(RequestId(hook as u64)),
             signal: run.signal.clone(),
-        }
+        };
+        self.mutate_call(&mut call);
+        call
     }
 
     // ── mailbox

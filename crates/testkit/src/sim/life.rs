@@ -46,7 +46,11 @@ impl World {
                 no
             }
         };
+        if known.is_none() || goes_back {
+            self.watch.entered(self.agent.current, self.now);
+        }
         self.terminal_alive = true;
+        self.check_alert_launch(plan.prompt.as_deref());
         self.check_launch(plan.prompt.as_deref(), known.is_some());
         self.handoffs.clearing = None;
         let agent = &mut self.agent;
@@ -66,6 +70,7 @@ impl World {
         agent.dialog = None;
         agent.shown = None;
         agent.stop_row = 0;
+        agent.compact_due = false;
         agent.output_heard = agent.outputs + 1; // reports of an older terminal end with it
         agent.outputs += 1;
         agent.launch_prompt = plan.prompt.clone();
@@ -147,6 +152,11 @@ impl World {
 
     pub(super) fn compact(&mut self) {
         self.enter_stage(Stage::Compact);
+        self.watch.compacting_told = None;
+        if self.options.usage.is_some() {
+            self.ask_to_compact();
+            return;
+        }
         let automatic = self.agent.compacting_in_turn;
         self.hook(Signal::CompactionStarting { automatic });
         let ms = self.rng.between(300, 5_000);
@@ -154,6 +164,10 @@ impl World {
     }
 
     pub(super) fn compact_done(&mut self) {
+        if self.compacts() {
+            self.compaction_over();
+            return;
+        }
         self.hook(Signal::ContextStarted {
             source: ContextSource::Compact,
             transcript: None,
@@ -165,12 +179,7 @@ impl World {
             after: None,
             at,
         });
-        if self.agent.compacting_in_turn {
-            self.agent.compacting_in_turn = false;
-            self.think();
-        } else {
-            self.become_idle(true);
-        }
+        self.compaction_over();
     }
 
     /// `/resume` of the conversation before this one.
@@ -187,6 +196,7 @@ impl World {
         self.agent.stop_row = 0;
         self.check.resumed = true;
         self.check.contexts += 1;
+        self.watch.entered(old, self.now);
         self.context_resumed(old);
         self.agent.history += 1;
         tr!(self, "agent: back to c{old}");
@@ -225,6 +235,7 @@ impl World {
         let no = self.agent.conversations.len();
         self.open_conversation(conversation_name(no));
         let old = std::mem::replace(&mut self.agent.current, no);
+        self.watch.entered(no, self.now);
         self.context_cleared(old);
         self.agent.history += 1;
         self.agent.carried.clear();

@@ -15,9 +15,11 @@
 //! - that a terminal is gone is told only as long as it is the session's;
 //! - what the launcher reports (started, exited) waits in the spool for the next daemon;
 //! - a launch that is asked for again after a crash is the same one, by its number;
-//! - the log program of a terminal repeats a report until somebody has heard it.
+//! - the log program of a terminal repeats a report until somebody has heard it;
+//! - a sample that nobody took is kept in the place of the one before it, and told among the events of
+//!   the spool by its time.
 //!
-//! Not played: shell mode, texts that composers change or that are spilled to files, full disks, and
+//! Not played: reports of older scripts, windows of several sizes, shell mode, texts that composers change or that are spilled to files, full disks, and
 //! two people. A person never replaces a pasted text by one of
 //! the same length between the look and the key: the guard could not tell. An agent without a status
 //! file whose hooks are all lost after an unheard `/clear`, while a person submits our text, gets it
@@ -33,6 +35,8 @@ mod handoff;
 mod handoff_check;
 mod hooks;
 mod life;
+mod monitor;
+mod monitor_check;
 mod options;
 mod person;
 mod rng;
@@ -42,6 +46,7 @@ mod turn;
 mod world;
 
 pub use agent::{Agent, Batch, Stage, TurnPlan};
+pub use monitor::Usage;
 pub use options::{Faults, Mutation, Options, Person};
 pub use rng::Rng;
 pub use trace::{Failure, Stats};

@@ -1,7 +1,9 @@
 //! What a schedule is made of: which agent, how often each fault happens, what people do.
 
+use super::monitor::Usage;
 use super::rng::Rng;
 use sm_core::AgentKind;
+use sm_core::monitor::{Monitor, OnCompaction};
 use sm_core::profile::{Clear, ClearProof, PasteFit, Profile, StopAnswer};
 
 #[derive(Debug, Clone)]
@@ -19,6 +21,8 @@ pub struct Options {
     pub handoffs: u32,
     /// The agent's process can be seen to have its record open before anything is said in it.
     pub locks: bool,
+    /// How the context fills; `None`: nobody tells.
+    pub usage: Option<Usage>,
     pub mutation: Mutation,
     /// kill -9 at exactly this one of the points before and after journal writes and effects.
     pub crash_at: Option<u64>,
@@ -122,6 +126,16 @@ pub enum Mutation {
     StashUnseen,
     /// A handoff is kept in memory until the turn is over.
     HandoffInMemory,
+    /// How full the context is, and what was told of it, is in memory only.
+    GaugeInMemory,
+    /// A sample counts as made when it arrives.
+    SampledOnArrival,
+    /// Whose sample it is is not looked at.
+    SampleOfAnybody,
+    /// Compactions in the agent's own record are not seen.
+    BoundaryUnread,
+    /// That a compaction begins is not told to the session.
+    CompactionHidden,
 }
 
 impl Options {
@@ -136,6 +150,7 @@ impl Options {
             hook_delay_ms: 3_000,
             handoffs: 0,
             locks: true,
+            usage: None,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
@@ -202,6 +217,7 @@ impl Options {
             hook_delay_ms: 3_000,
             handoffs: 0,
             locks: true,
+            usage: None,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
@@ -243,9 +259,48 @@ impl Options {
         options
     }
 
+    /// A schedule with samples and compactions; in one of three with handoffs as well.
+    pub fn monitor_of_seed(seed: u64) -> Self {
+        let mut options = match seed % 3 {
+            0 => Self::handoffs_of_seed(seed),
+            _ => Self::of_seed(seed),
+        };
+        let mut rng = Rng::new(seed.rotate_left(41) ^ 0x0C0_7E87);
+        if options.agent == AgentKind::Generic {
+            options.agent = AgentKind::Claude;
+        }
+        options.person.prompts = options.person.prompts.max(150);
+        options.person.compacts = u32::try_from(rng.below(3) * rng.below(60)).unwrap_or(0);
+        let mut some = |often: u64, most: u64| match rng.below(10) < often {
+            true => 1 + rng.below(most),
+            false => 0,
+        };
+        let rare = |n: u64| u32::try_from(n).unwrap_or(0);
+        options.usage = Some(Usage {
+            growth: 20 + some(10, 300),
+            falls: rare(some(3, 150)),
+            compacts_at: match some(6, 400) {
+                0 => None,
+                n => Some(1_000 - n),
+            },
+            leaves: 60 + some(3, 600),
+            asks_again: rare(some(5, 500)),
+            comes_to_nothing: rare(some(2, 500)),
+            monitor: Monitor {
+                on_compaction: match some(2, 1) {
+                    0 => OnCompaction::Allow,
+                    _ => OnCompaction::Handoff,
+                },
+                ..Monitor::default()
+            },
+        });
+        options
+    }
+
     /// Where such a schedule is played.
     pub fn test(&self) -> &'static str {
         match self.handoffs {
+            _ if self.usage.is_some() => "monitor",
             0 => "simulation",
             _ => "handoffs",
         }

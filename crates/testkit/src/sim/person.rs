@@ -272,12 +272,13 @@ impl World {
             self.at(300, Item::Person(Act::Restore));
         }
         let needs_turn = self.daemon.session.queue().iter().any(|m| {
-            matches!(
+            let command = matches!(
                 m.meta.state,
                 MessageState::Held {
                     why: Hold::LooksLikeCommand
                 }
-            )
+            );
+            command || m.meta.purpose.is_monitors()
         });
         if needs_turn {
             self.at(100, Item::Person(Act::Nudge));

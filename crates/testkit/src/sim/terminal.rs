@@ -17,6 +17,7 @@ impl World {
             return false;
         }
         self.stats.pastes += 1;
+        self.check_typed();
         let launch = self.agent.launch;
         if self.agent.kind == AgentKind::Generic {
             self.render(launch, text); // it reads what comes, in order
@@ -48,6 +49,7 @@ impl World {
         if guarded && self.options.mutation != Mutation::IgnoreGuard {
             return KeyOutcome::ScreenMoved;
         }
+        self.check_typed();
         match key {
             Key::Enter => self.stats.enters += 1,
             Key::Escape => self.stats.escapes += 1,

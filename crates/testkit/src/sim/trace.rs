@@ -37,6 +37,12 @@ pub struct Stats {
     pub stops: u64,
     pub stashes: u64,
     pub erasures: u64,
+    /// Thresholds that were told of, alerts the agent got, and what became of compactions.
+    pub alerts: u64,
+    pub alerts_said: u64,
+    pub compactions: u64,
+    pub held_up: u64,
+    pub recoveries: u64,
 }
 
 impl Stats {
@@ -67,6 +73,11 @@ impl Stats {
         self.stops += other.stops;
         self.stashes += other.stashes;
         self.erasures += other.erasures;
+        self.alerts += other.alerts;
+        self.alerts_said += other.alerts_said;
+        self.compactions += other.compactions;
+        self.held_up += other.held_up;
+        self.recoveries += other.recoveries;
     }
 }
 

@@ -258,6 +258,12 @@ impl World {
                 transcript: None,
             });
         }
+        if std::mem::take(&mut self.agent.compact_due) {
+            self.hook(Signal::ContextStarted {
+                source: ContextSource::Compact,
+                transcript: None,
+            });
+        }
         for text in std::mem::take(&mut self.agent.carried) {
             self.say(&text, Came::StopFeedback);
         }
@@ -331,6 +337,7 @@ impl World {
             return;
         }
         self.write(Fact::Assistant { at });
+        self.used();
         if self.agent.plan.batches.is_empty() {
             self.enter_stage(Stage::Stop);
             let again = self.agent.stop_row > 0;
@@ -347,8 +354,14 @@ impl World {
     fn hook_done(&mut self, answer: Answer) {
         match self.agent.stage {
             Stage::Prompt => {
-                self.must_be_nothing(&answer);
-                self.think();
+                match &answer {
+                    Answer::Context { text } => self.say(text, Came::HookContext),
+                    Answer::Nothing
+                    | Answer::Continue { .. }
+                    | Answer::Block { .. }
+                    | Answer::Recover { .. } => self.must_be_nothing(&answer),
+                }
+                self.go_on(false);
             }
             Stage::PreTool => {
                 self.must_be_nothing(&answer);
@@ -372,12 +385,7 @@ impl World {
                     }
                 }
                 let batch = self.agent.plan.batches.pop_front().unwrap_or_default();
-                if batch.compact {
-                    self.agent.compacting_in_turn = true;
-                    self.compact();
-                } else {
-                    self.think();
-                }
+                self.go_on(batch.compact);
             }
             Stage::Stop => self.stop_done(answer),
             Stage::Clear => {
@@ -388,13 +396,9 @@ impl World {
                     self.go(after, AgentStep::Submit(text));
                 }
             }
-            Stage::Off
-            | Stage::Booting
-            | Stage::Idle
-            | Stage::Think
-            | Stage::Ask
-            | Stage::Tool
-            | Stage::Compact => {}
+            Stage::Off | Stage::Booting | Stage::Idle | Stage::Think | Stage::Ask | Stage::Tool => {
+            }
+            Stage::Compact => self.may_compact(answer),
         }
     }
 

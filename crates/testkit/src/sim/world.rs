@@ -5,6 +5,7 @@ use super::check::Checker;
 use super::daemon::{Daemon, Input};
 use super::handoff_check::Handoffs;
 use super::hooks::{HookRun, Mailbox};
+use super::monitor_check::Watch;
 use super::options::Options;
 use super::rng::Rng;
 use super::trace::{Failure, Stats};
@@ -82,6 +83,11 @@ pub enum Item {
         tries: u32,
         /// A tool of the agent asks, and ends with the answer.
         by_tool: bool,
+    },
+    /// The status line is called.
+    StatusLine {
+        launch: u32,
+        conversation: usize,
     },
     Tick,
     Restart,
@@ -169,6 +175,7 @@ pub struct World {
     pub(super) prompts: u32,
     pub(super) check: Checker,
     pub(super) handoffs: Handoffs,
+    pub(super) watch: Watch,
     pub(super) stats: Stats,
     pub(super) trace: VecDeque<String>,
     pub(super) failed: Option<String>,
@@ -189,14 +196,17 @@ impl World {
             id: id(SessionId::new("s1")),
             name: id(SessionName::new("api")),
             cwd: "/".into(),
-            parent: None,
+            parent: options.usage.as_ref().map(|_| id(SessionId::new("parent"))),
             conversation: match options.agent {
                 AgentKind::Claude => Some(conversation_name(0)),
                 AgentKind::Codex | AgentKind::Generic => None,
             },
             folder: "/data/s1".into(),
         };
-        let session = Session::new(new, options.profile(), Timestamp(EPOCH));
+        let mut session = Session::new(new, options.profile(), Timestamp(EPOCH));
+        if let Some(usage) = &options.usage {
+            session.set_monitor(usage.monitor.clone());
+        }
         Self {
             now: EPOCH,
             seq: 0,
@@ -214,6 +224,7 @@ impl World {
             prompts: 0,
             check: Checker::default(),
             handoffs: Handoffs::default(),
+            watch: Watch::default(),
             stats: Stats::default(),
             trace: VecDeque::new(),
             failed: None,
@@ -333,6 +344,10 @@ impl World {
                 self.handoffs.tools -= u32::from(by_tool);
                 self.ask_handoff(trigger, tries, by_tool);
             }
+            Item::StatusLine {
+                launch,
+                conversation,
+            } => self.status_line(launch, conversation),
             Item::Tick => self.tick(),
             Item::Restart => self.restart(),
             Item::Person(act) => self.person(act),

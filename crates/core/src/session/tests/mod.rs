@@ -12,6 +12,7 @@ mod handoff_found;
 mod handoff_unproven;
 mod unheard;
 mod watch;
+mod watch_found;
 
 use super::*;
 use crate::effect::{Answer, Key};

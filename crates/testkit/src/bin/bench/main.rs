@@ -4,7 +4,7 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|events|footprint|idle|redaction|ledger]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|events|monitor|footprint|idle|redaction|ledger]…`
 
 mod archive;
 mod channel;
@@ -19,6 +19,7 @@ mod hooks;
 mod idle;
 mod ledger;
 mod link;
+mod monitor;
 mod redaction;
 mod samples;
 mod sends;
@@ -35,13 +36,14 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 10] = [
+const ARMS: [(&str, Arm); 11] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
     ("archive", archive::run),
     ("channel", channel::run),
     ("events", events::run),
+    ("monitor", monitor::run),
     ("footprint", footprint::run),
     ("idle", idle::run),
     ("redaction", redaction::run),
@@ -63,7 +65,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel events footprint idle redaction ledger"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel events monitor footprint idle redaction ledger"
         );
         return ExitCode::from(2);
     }

@@ -35,6 +35,10 @@ impl Samples {
         self.quantile(0.95)
     }
 
+    pub fn p99(&self) -> f64 {
+        self.quantile(0.99)
+    }
+
     fn quantile(&self, part: f64) -> f64 {
         let mut sorted = self.0.clone();
         sorted.sort_by(f64::total_cmp);

@@ -1,0 +1,285 @@
+//! Schedules of the simulation with samples of how full the context is, and compactions: many random
+//! ones, every crash point of a compaction, and proofs that the checks notice a broken driver.
+//!
+//! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
+//! from `SM_SIM_SEED` on.
+
+#![expect(clippy::unwrap_used, reason = "tests")]
+
+use sm_core::message::{Mode, NewMessage, Sender};
+use sm_core::{AgentKind, MessageId};
+use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, Usage, World};
+
+fn number(name: &str) -> Option<u64> {
+    std::env::var(name).ok()?.parse().ok()
+}
+
+fn play(from: u64, count: u64) -> sim::Stats {
+    match sim::run_many(from..from + count, Options::monitor_of_seed) {
+        Ok(stats) => stats,
+        Err(failure) => panic!("{failure}"),
+    }
+}
+
+/// Plays the schedule of `SM_SIM_SEED` and tells its whole story if it breaks a rule.
+#[test]
+fn replay() {
+    let seed = number("SM_SIM_SEED").unwrap_or(1);
+    let mut options = Options::monitor_of_seed(seed);
+    options.trace = true;
+    match sim::run(seed, &options) {
+        Ok(stats) => assert!(stats.steps > 0),
+        Err(failure) => panic!("{failure:#}"),
+    }
+}
+
+#[test]
+#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
+fn soak() {
+    let from = number("SM_SIM_SEED").unwrap_or(1_000_000);
+    let count = number("SM_SIM_SCHEDULES").unwrap_or(200_000);
+    let stats = play(from, count);
+    println!("{count} schedules from seed {from}: {stats:?}");
+    assert!(stats.alerts > 0);
+}
+
+/// Several tests, so that they run side by side.
+macro_rules! schedules {
+    ($($name:ident: $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            const COUNT: u64 = 1_000;
+            let stats = play($part * COUNT, COUNT);
+            println!("{stats:?}");
+            assert!(stats.alerts > COUNT / 2 && stats.alerts_said > COUNT / 3, "{stats:?}");
+            assert!(stats.compactions > COUNT / 8 && stats.crashes > COUNT / 2, "{stats:?}");
+            assert!(stats.held_up > 0 && stats.recoveries > 0, "{stats:?}");
+        })*
+    };
+}
+
+schedules! {
+    monitor_1: 0;
+    monitor_2: 1;
+    monitor_3: 2;
+    monitor_4: 3;
+}
+
+// ── the checks can fail
+
+/// A driver that is broken like this is noticed within so many schedules.
+fn noticed(mutation: Mutation, within: u64) -> String {
+    for seed in 0..within {
+        let mut options = Options::monitor_of_seed(seed);
+        options.mutation = mutation;
+        if let Err(failure) = sim::run(seed, &options) {
+            assert!(!failure.trace.is_empty(), "no story");
+            return failure.what;
+        }
+    }
+    panic!("{mutation:?} was not noticed in {within} schedules");
+}
+
+#[test]
+fn latches_that_are_only_in_memory_are_noticed() {
+    let what = noticed(Mutation::GaugeInMemory, 1_000);
+    assert!(what.contains("told") || what.contains("reading"), "{what}");
+}
+
+#[test]
+fn samples_that_count_from_their_arrival_are_noticed() {
+    let what = noticed(Mutation::SampledOnArrival, 500);
+    assert!(what.contains("nobody made"), "{what}");
+}
+
+#[test]
+fn samples_of_another_context_are_noticed() {
+    let what = noticed(Mutation::SampleOfAnybody, 3_000);
+    assert!(what.contains("and reads"), "{what}");
+}
+
+#[test]
+fn compactions_that_are_not_read_are_noticed() {
+    let what = noticed(Mutation::BoundaryUnread, 2_000);
+    assert!(what.contains("compacti"), "{what}");
+}
+
+#[test]
+fn typing_into_an_agent_that_compacts_is_noticed() {
+    let what = noticed(Mutation::CompactionHidden, 5_000);
+    assert!(what.contains("compact"), "{what}");
+}
+
+#[test]
+fn effects_before_the_journal_are_noticed() {
+    noticed(Mutation::JournalAfterEffects, 1_000);
+}
+
+// ── every crash point of a compaction
+
+fn watched(agent: AgentKind) -> Options {
+    let mut options = Options::calm(agent);
+    options.usage = Some(Usage::quiet());
+    options
+}
+
+/// Tools that run one after the other.
+fn tools(count: usize) -> TurnPlan {
+    let batch = Batch {
+        tool_ms: 300,
+        ..Batch::default()
+    };
+    TurnPlan {
+        batches: std::iter::repeat_n(batch, count).collect(),
+        think_ms: 200,
+        api_error: false,
+    }
+}
+
+fn message(no: u32, mode: Mode) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(format!("m{no}")).unwrap(),
+        from: Sender::Person,
+        text: format!("message <{no}>"),
+        mode,
+        raw: false,
+        notify: false,
+        expires_at: None,
+    }
+}
+
+/// A full context is told of, compacted inside its turn, fills again, and is told of again.
+fn compacts(world: World) -> World {
+    let mut plan = tools(6);
+    plan.batches[2].compact = true;
+    let mut world = world.working(plan);
+    world.fill_to(70);
+    world.send_as(message(0, Mode::Sequential));
+    world.run_until(4_000, World::is_compacting);
+    world.send_as(message(1, Mode::Important));
+    world.run_until(6_000, |w| !w.is_compacting());
+    world.run_for(100);
+    world.fill_to(55);
+    world
+}
+
+/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
+fn with_every_crash(agent: AgentKind, scene: impl Fn(World) -> World, check: impl Fn(&World)) {
+    let points = {
+        let world = scene(World::new(7, watched(agent)));
+        let world = world
+            .settle()
+            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
+        check(&world);
+        world.stats().crash_points
+    };
+    assert!(points > 60, "{points} points are too few to mean anything");
+    for point in 1..=points {
+        let mut options = watched(agent);
+        options.crash_at = Some(point);
+        options.trace = true;
+        match scene(World::new(7, options)).settle() {
+            Ok(world) => {
+                println!("killed at point {point} of {points}");
+                check(&world);
+            }
+            Err(failure) => panic!("killed at point {point} of {points}: {failure}"),
+        }
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_compaction() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        with_every_crash(agent, compacts, |world| {
+            assert_eq!(world.session().record().compactions, 1, "{}", world.story());
+            assert_eq!(
+                (world.told(65), world.told(50)),
+                (1, 1),
+                "{}",
+                world.story()
+            );
+            for m in [0, 1] {
+                assert_eq!((world.arrived(m), world.word(m)), (1, "consumed"), "m{m}");
+            }
+        });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_compaction_whose_hooks_are_all_lost() {
+    let scene = |world: World| {
+        let mut world = world.idle();
+        world.prompt("work");
+        world.run_for(5_000);
+        world.fill_to(70);
+        world.run_for(3_000);
+        world.with_faults(|f| f.hook_lost = 1000);
+        world.act(Act::Compact);
+        world.run_until(9_000, |w| !w.is_compacting());
+        world.run_for(50);
+        world.faults_over();
+        world.prompt("go on");
+        world
+    };
+    with_every_crash(AgentKind::Claude, scene, |world| {
+        assert_eq!(world.session().record().compactions, 1, "{}", world.story());
+        assert_eq!(
+            (world.told(65), world.told(50)),
+            (1, 0),
+            "{}",
+            world.story()
+        );
+    });
+}
+
+// ── directed
+
+#[test]
+fn a_falling_value_arms_nothing_and_an_old_sample_moves_nothing() {
+    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(30));
+    for percent in [51, 20, 52, 64, 10, 66, 30, 90] {
+        world.fill_to(percent);
+        world.run_for(500);
+    }
+    assert_eq!((world.told(50), world.told(65)), (1, 1));
+    let reading = world.session().record().usage.clone();
+    let old = sm_core::Timestamp(world.now().0 - 3_000);
+    world.feed_sample(0, 99.0, old);
+    assert_eq!(world.session().record().usage, reading);
+    let world = world.settle().unwrap();
+    assert_eq!(world.alerts_said(), 2);
+}
+
+#[test]
+fn one_sample_over_both_tells_the_critical_one_only() {
+    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(10));
+    world.fill_to(80);
+    world.run_for(2_000);
+    assert_eq!((world.told(50), world.told(65)), (0, 1));
+    world.fill_to(55);
+    world.run_for(2_000);
+    assert_eq!((world.told(50), world.told(65)), (0, 1), "both are latched");
+    assert_eq!(world.settle().unwrap().alerts_said(), 1);
+}
+
+#[test]
+fn compactions_heard_of_while_the_daemon_was_dead_count_once_each() {
+    let mut world = World::new(1, watched(AgentKind::Claude)).idle();
+    world.prompt("work");
+    world.run_for(4_000);
+    world.fill_to(70);
+    world.run_for(1_000);
+    world.crash();
+    world.act(Act::Compact);
+    world.run_until(9_000, |w| !w.is_compacting());
+    world.fill_to(52);
+    let world = world.settle().unwrap();
+    assert_eq!(world.session().record().compactions, 1);
+    assert_eq!(
+        (world.told(65), world.told(50)),
+        (1, 1),
+        "{}",
+        world.story()
+    );
+}
