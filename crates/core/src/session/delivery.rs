@@ -92,9 +92,11 @@ impl Session {
             && self.rec.state == State::Idle
     }
 
-    /// What an alert says may be of before a compaction.
+    /// An alert is of another context, or may be of before a compaction.
     fn is_doubtful(&self, message: &Message) -> bool {
-        message.meta.purpose.is_monitors() && self.rec.maybe_compacted.is_some()
+        let here = (self.rec.generation, self.rec.compactions);
+        let about = message.meta.about;
+        about.is_some_and(|about| about != here || self.rec.maybe_compacted.is_some())
     }
 
     fn next_message(&self) -> Option<MessageId> {

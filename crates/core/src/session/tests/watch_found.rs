@@ -229,3 +229,12 @@ fn a_critical_alert_that_came_back_is_pressing() {
     bench.wait(5_100);
     assert_eq!(bench.session.queue()[0].meta.mode, Mode::Urgent);
 }
+
+#[test]
+fn a_prompt_that_begins_another_context_is_not_told_of_the_old_one() {
+    let mut bench = Bench::idle();
+    bench.says(55.0);
+    let outcome = bench.prompt_accepted("c2", "go on");
+    assert_eq!(answers(&outcome), [Answer::Nothing]);
+    assert_eq!(bench.receipt("s1-g1c0-alert50"), MessageState::Withdrawn);
+}
