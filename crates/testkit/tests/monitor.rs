@@ -48,7 +48,7 @@ macro_rules! schedules {
     ($($name:ident: $part:expr;)*) => {
         $(#[test]
         fn $name() {
-            const COUNT: u64 = 1_000;
+            const COUNT: u64 = 2_500;
             let stats = play($part * COUNT, COUNT);
             println!("{stats:?}");
             assert!(stats.alerts > COUNT / 2 && stats.alerts_said > COUNT / 3, "{stats:?}");
