@@ -34,7 +34,12 @@ impl Session {
                     self.sign_of_life(now);
                 }
                 Fact::TurnEnded { broken, at } => {
-                    let ours = at.is_none_or(|at| at >= self.rec.since);
+                    // a compaction that was interrupted may be followed by another one at once
+                    let known = match self.rec.state {
+                        State::Compacting => self.rec.since.max(self.rec.last_signal),
+                        _ => self.rec.since,
+                    };
+                    let ours = at.is_none_or(|at| at >= known);
                     match broken {
                         Some(reason) if ours && self.rec.turn_open => {
                             self.turn_broken(&reason, now);

@@ -238,3 +238,16 @@ fn a_prompt_that_begins_another_context_is_not_told_of_the_old_one() {
     assert_eq!(answers(&outcome), [Answer::Nothing]);
     assert_eq!(bench.receipt("s1-g1c0-alert50"), MessageState::Withdrawn);
 }
+
+#[test]
+fn an_interrupt_that_is_read_late_does_not_end_the_next_compaction() {
+    let mut bench = Bench::working();
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    bench.wait(1_000);
+    let at = Some(bench.now);
+    bench.wait(10);
+    bench.hook(Signal::CompactionStarting { automatic: false });
+    let broken = Some(BreakReason::Interrupted);
+    bench.on(Event::Facts(vec![Fact::TurnEnded { broken, at }]));
+    assert_eq!(bench.state(), "compacting");
+}
