@@ -36,7 +36,7 @@ impl Session {
                 Fact::TurnEnded { broken, at } => {
                     // a compaction that was interrupted may be followed by another one at once
                     let known = match self.rec.state {
-                        State::Compacting => self.rec.since.max(self.rec.last_signal),
+                        State::Compacting => self.rec.since.max(self.rec.last_signal.plus(1)),
                         _ => self.rec.since,
                     };
                     let ours = at.is_none_or(|at| at >= known);
