@@ -452,9 +452,12 @@ impl World {
                 }
             );
             let current = self.agent.current;
-            if !compact || !self.was_begun_by(current, handoff) {
+            let ours = handoff
+                .as_ref()
+                .is_none_or(|handoff| self.was_begun_by(current, handoff));
+            if !compact || !ours {
                 self.fail(format!(
-                    "c{current} is given back what {handoff} handed over, for {signal:?}"
+                    "c{current} is given back what {handoff:?} handed over, for {signal:?}"
                 ));
             }
             self.stats.recoveries += 1;
