@@ -11,7 +11,7 @@ fn crates() -> PathBuf {
 }
 
 /// What each crate of ours may depend on among the others. The order is the direction.
-const MAY_KNOW: [(&str, &[&str]); 11] = [
+const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("core", &[]),
     ("agents", &["core"]),
     ("ledger", &["core"]),
@@ -22,6 +22,10 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
     ("store", &["core"]),
     ("runtime", &["core"]),
     (
+        "run",
+        &["core", "agents", "client", "channel", "ledger", "term"],
+    ),
+    (
         "daemon",
         &[
             "core", "agents", "ledger", "term", "store", "runtime", "client",
@@ -30,7 +34,7 @@ const MAY_KNOW: [(&str, &[&str]); 11] = [
     (
         "cli",
         &[
-            "core", "agents", "ledger", "term", "client", "channel", "daemon",
+            "core", "agents", "ledger", "term", "client", "channel", "run", "daemon",
         ],
     ),
 ];

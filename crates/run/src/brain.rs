@@ -1,0 +1,254 @@
+//! What the relay and whoever decides about contexts say to each other.
+//!
+//! Only words: nothing here touches a terminal or a process.
+
+use std::ffi::OsString;
+use std::os::fd::BorrowedFd;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use sm_client::process::Process;
+
+use crate::RunError;
+
+/// A goodbye so shortly before the end is taken for its reason.
+const JUST_BEFORE: Duration = Duration::from_secs(5);
+const SIGHUP: i32 = 1;
+const SIGINT: i32 = 2;
+const NOT_STARTED: i32 = 127;
+
+/// One agent to be started on the person's terminal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub program: OsString,
+    pub args: Vec<OsString>,
+    /// On top of our own environment; `None` takes a variable away.
+    pub env: Vec<(OsString, Option<OsString>)>,
+    /// `None`: ours.
+    pub cwd: Option<PathBuf>,
+    /// The folder of the terminal's log; `None`: nothing is written down.
+    pub log: Option<PathBuf>,
+}
+
+impl Run {
+    pub fn new(program: impl Into<OsString>) -> Self {
+        Self {
+            program: program.into(),
+            args: Vec::new(),
+            env: Vec::new(),
+            cwd: None,
+            log: None,
+        }
+    }
+
+    #[must_use]
+    pub fn args<A: Into<OsString>>(mut self, args: impl IntoIterator<Item = A>) -> Self {
+        self.args.extend(args.into_iter().map(Into::into));
+        self
+    }
+
+    #[must_use]
+    pub fn env(mut self, key: impl Into<OsString>, value: impl Into<OsString>) -> Self {
+        self.env.push((key.into(), Some(value.into())));
+        self
+    }
+
+    #[must_use]
+    pub fn without_env(mut self, key: impl Into<OsString>) -> Self {
+        self.env.push((key.into(), None));
+        self
+    }
+
+    #[must_use]
+    pub fn cwd(mut self, cwd: impl Into<PathBuf>) -> Self {
+        self.cwd = Some(cwd.into());
+        self
+    }
+
+    #[must_use]
+    pub fn log(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.log = Some(folder.into());
+        self
+    }
+}
+
+/// What a brain wants from the relay.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Control {
+    /// TERM to the agent's own process group, and KILL to it after the grace if the agent is still
+    /// there. Another agent than the one that runs now is left alone, and the brain is told.
+    End { agent: Process, grace: Duration },
+    /// A line for the person, shown as soon as no agent draws on the terminal.
+    Notice(String),
+}
+
+/// How an agent ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    Exited(i32),
+    Signalled(i32),
+    /// The person's terminal was closed, and the agent was ended for that.
+    TerminalGone,
+}
+
+impl Ended {
+    /// As a shell would say it.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::Exited(code) => code,
+            Self::Signalled(signal) => 128 + signal,
+            Self::TerminalGone => 128 + SIGHUP,
+        }
+    }
+}
+
+/// Keys by which people leave an agent. That they were typed is known, what the agent made of them
+/// is not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Farewell {
+    CtrlC,
+    CtrlD,
+    /// A line that says `/exit`, `/quit`, `exit` or `quit`, with its Enter.
+    ExitCommand,
+}
+
+/// What is known about the end of an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Report {
+    pub agent: Process,
+    pub ended: Ended,
+    /// It was told to end by [`Control::End`] before it did.
+    pub by_us: bool,
+    /// A signal that came to us from outside and was passed on to it.
+    pub told: Option<i32>,
+    /// The person's last goodbye, and how long before the end it was typed.
+    pub farewell: Option<(Farewell, Duration)>,
+}
+
+impl Report {
+    /// Whether a person, or somebody in their place, is the likely reason of the end.
+    pub fn person_interrupted(&self) -> bool {
+        let by_keys = matches!(self.farewell, Some((_, ago)) if ago <= JUST_BEFORE);
+        let by_end = match self.ended {
+            Ended::Exited(code) => code == 128 + SIGINT,
+            Ended::Signalled(signal) => signal == SIGINT,
+            Ended::TerminalGone => true,
+        };
+        by_keys || by_end || self.told.is_some()
+    }
+}
+
+/// What comes after an agent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Next {
+    Exit(i32),
+    /// This one, on the same terminal.
+    Again(Run),
+}
+
+/// Who decides about the agents on a terminal.
+pub trait Brain {
+    fn started(&mut self, agent: Process);
+
+    /// `control` is called when this can be read. The brain empties it, in `control`.
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+
+    /// `control` is called at that moment as well. Asked before each sleep.
+    fn wake_at(&self) -> Option<Instant> {
+        None
+    }
+
+    /// What it wants now; asked again until it is nothing. Must not block: the person's keys wait.
+    fn control(&mut self) -> Option<Control> {
+        None
+    }
+
+    /// It meant an agent that is not the one that runs.
+    fn refused(&mut self, meant: Process, runs: Option<Process>) {
+        let _ = (meant, runs);
+    }
+
+    /// May take a while; the person's keys are kept for the next agent.
+    fn ended(&mut self, report: &Report) -> Next;
+
+    /// The next agent could not be started.
+    fn failed(&mut self, error: &RunError) -> Next {
+        let _ = error;
+        Next::Exit(NOT_STARTED)
+    }
+}
+
+/// One agent, and its end is the end.
+#[derive(Debug, Default, Clone, Copy)]
+pub struct NoRotation;
+
+impl Brain for NoRotation {
+    fn started(&mut self, _: Process) {}
+
+    fn ended(&mut self, report: &Report) -> Next {
+        Next::Exit(report.ended.code())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(ended: Ended) -> Report {
+        Report {
+            agent: Process { pid: 1, start: 1 },
+            ended,
+            by_us: false,
+            told: None,
+            farewell: None,
+        }
+    }
+
+    #[test]
+    fn an_end_has_the_code_a_shell_would_give_it() {
+        for (ended, code) in [
+            (Ended::Exited(0), 0),
+            (Ended::Exited(255), 255),
+            (Ended::Signalled(9), 137),
+            (Ended::TerminalGone, 129),
+        ] {
+            assert_eq!(ended.code(), code, "{ended:?}");
+            assert_eq!(NoRotation.ended(&report(ended)), Next::Exit(code));
+        }
+    }
+
+    #[test]
+    fn a_person_is_the_reason_only_if_something_says_so() {
+        let seconds = Duration::from_secs;
+        for (ended, told, farewell, expected) in [
+            (Ended::Exited(0), None, None, false),
+            (Ended::Exited(1), None, None, false),
+            (Ended::Signalled(15), None, None, false),
+            (Ended::Exited(130), None, None, true),
+            (Ended::Signalled(2), None, None, true),
+            (Ended::TerminalGone, None, None, true),
+            (Ended::Exited(0), Some(15), None, true),
+            (
+                Ended::Exited(0),
+                None,
+                Some((Farewell::ExitCommand, seconds(1))),
+                true,
+            ),
+            (
+                Ended::Exited(0),
+                None,
+                Some((Farewell::CtrlC, seconds(60))),
+                false,
+            ),
+        ] {
+            let report = Report {
+                told,
+                farewell,
+                ..report(ended)
+            };
+            assert_eq!(report.person_interrupted(), expected, "{report:?}");
+        }
+    }
+}

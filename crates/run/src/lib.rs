@@ -1,0 +1,23 @@
+//! `sm run`: an agent in the person's own terminal, as if it had been started directly.
+//!
+//! * [`run`] puts a PTY between the person's terminal and the agent and passes every byte on
+//!   unchanged, both ways; what the agent shows is written down as in managed sessions.
+//! * A [`Brain`] is told when agents start and end, may end one, and decides whether another one
+//!   takes its place on the same terminal. [`NoRotation`] never does.
+//! * [`plain`] is what is done where there is no terminal: the agent in our place, nothing between.
+//!
+//! Nothing in the relay decides about a context: that is the brain's business. Nothing here reads
+//! what the person types but to know whether they have just said goodbye.
+
+mod brain;
+mod error;
+mod plain;
+mod run;
+mod terminal;
+
+pub use brain::{Brain, Control, Ended, Farewell, Next, NoRotation, Report, Run};
+pub use error::RunError;
+pub use plain::plain;
+pub use run::run;
+pub use sm_client::process::Process;
+pub use terminal::Terminal;
