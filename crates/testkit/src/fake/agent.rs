@@ -16,6 +16,7 @@ use super::options::{Beginning, Knobs, Options};
 use super::payload::{self, Facts, Usage};
 use super::records::{Place, command_texts};
 use super::settings::{Manner, Settings};
+use super::status_line::{Ask, StatusLine};
 
 /// How long the real program waits for the last hooks.
 const SESSION_END_LIMIT: Duration = Duration::from_millis(1500);
@@ -31,6 +32,7 @@ pub(super) struct Agent {
     pub(super) decisions: Receiver<bool>,
     pub(super) conversation: Conversation,
     status_file: Option<StatusFile>,
+    status_line: StatusLine,
 }
 
 /// One context window.
@@ -83,6 +85,7 @@ impl Agent {
             .then(|| StatusFile::new(&paths).ok())
             .flatten();
         let conversation = Conversation::new(id);
+        let status_line = StatusLine::new(ui.clone());
         Self {
             options,
             knobs,
@@ -93,6 +96,7 @@ impl Agent {
             decisions,
             conversation,
             status_file,
+            status_line,
         }
     }
 
@@ -348,22 +352,11 @@ impl Agent {
             self.options.window(),
             self.conversation.usage,
         );
-        let (cwd, session, ui) = (
-            self.paths.cwd.clone(),
-            self.conversation.id.clone(),
-            self.ui.clone(),
-        );
-        thread::spawn(move || {
-            let around = Surroundings {
-                cwd: &cwd,
-                session: &session,
-                role: "harness",
-            };
-            if let Ok(running) = hooks::start(&around, &command, &stdin.to_string(), None) {
-                let ended = running.finish(Duration::from_secs(5), None);
-                let line = ended.stdout.lines().next().unwrap_or_default().to_owned();
-                let _ = ui.send(Msg::StatusLine(line));
-            }
+        self.status_line.ask(Ask {
+            command,
+            stdin: stdin.to_string(),
+            cwd: self.paths.cwd.clone(),
+            session: self.conversation.id.clone(),
         });
     }
 

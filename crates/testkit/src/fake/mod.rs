@@ -26,6 +26,7 @@ mod payload;
 mod records;
 mod script;
 mod settings;
+mod status_line;
 mod terminal;
 mod tool;
 mod turn;
