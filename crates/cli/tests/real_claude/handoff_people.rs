@@ -158,7 +158,9 @@ fn a_background_task_may_end_at_any_moment_of_a_handoff() {
     for moment in ["scheduled", "prepared", "cleared", "prompted", "done"] {
         let command = format!("read l < gate-{moment}");
         let gate = world.gate(&format!("gate-{moment}"));
-        let tool = serde_json::json!({"command": command, "run_in_background": true, "description": "slow"});
+        let slow = format!("slow {moment}");
+        let tool =
+            serde_json::json!({"command": command, "run_in_background": true, "description": slow});
         let notes = format!("notes-{moment}.md");
         let work = format!(
             "TOOL: Bash {tool}\nTHEN: echo x > {notes}\nTHEN: sm handoff {notes}\nHOLDEND: {moment}"
@@ -192,6 +194,8 @@ fn a_background_task_may_end_at_any_moment_of_a_handoff() {
                 "{prompt}"
             );
         }
+        // the next work is for a turn of its own, not for the one that tells of the task
+        world.request_with(&format!("{slow}\" completed"));
         world.wait_state("api", "idle");
     }
 }

@@ -86,7 +86,7 @@ mod tests {
         }
         std::io::Write::write_all(&mut open, b"go\n").unwrap();
         drop(open);
-        let mut next = || match shown.recv_timeout(Duration::from_secs(30)).unwrap() {
+        let next = || match shown.recv_timeout(Duration::from_secs(30)).unwrap() {
             Msg::StatusLine(line) => line,
             _ => panic!("something else was said"),
         };
