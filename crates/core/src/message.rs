@@ -284,6 +284,7 @@ impl Message {
                 interrupted: false,
                 purpose,
                 about: None,
+                taken: None,
                 state: MessageState::Queued,
             },
             text: new.text,
@@ -311,6 +312,9 @@ pub struct MessageMeta {
     /// The context it is about, and how often that had been compacted: it is dropped with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<(Generation, u32)>,
+    /// The context that was first proven to have it, and when that was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub taken: Option<(Generation, Timestamp)>,
     #[serde(flatten)]
     pub state: MessageState,
 }

@@ -26,5 +26,5 @@ mod text;
 
 pub use dialect::{Dialect, Reader, detect};
 pub use document::{Frame, document};
-pub use ledger::Ledger;
+pub use ledger::{Ledger, Told};
 pub use record::{At, Outcome, Record, Speaker};

@@ -131,6 +131,97 @@ fn a_killed_agent_is_handed_off_from_it_and_the_old_one_stays() {
 }
 
 #[test]
+fn the_last_words_are_known_though_the_agent_died_before_it_wrote_them_down() {
+    let mut world = World::new();
+    world.env.set("FAKE_AGENT", "unrecorded_prompt=2");
+    let gate = world.gate("never");
+    world.agent("api");
+    world.send_wait("api", "Paint the shed in mauve_undertone.\nSAY: I begin");
+    world.wait_for("api", "idle");
+    let last = "Leave the ninth plank bare.";
+    world.send_wait("api", &format!("{last}\nHOLD: {}", gate.display()));
+    world.wait_for("api", "working");
+    end(&process(&world.show("api")["pid"]), Signal::KILL);
+    world.wait_for("api", "exited");
+    let transcript = text(&world.show("api")["transcript_path"]);
+    let recorded = std::fs::read_to_string(transcript).unwrap();
+    assert!(!recorded.contains(last), "{recorded}");
+    let ledger = world.sm(&["ledger", "api"]).exits(0).out;
+    let at = |part: &str| {
+        assert_eq!(ledger.matches(part).count(), 1, "{part}: {ledger}");
+        ledger.find(part)
+    };
+    assert!(at("mauve_undertone.") < at(&format!("Latest message: {last}")));
+
+    std::fs::write(&gate, "").unwrap();
+    world.env.set("FAKE_AGENT", "");
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0);
+    let done = handed(&world, "api");
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert_eq!(copy.matches(last).count(), 1, "{copy}");
+    let given = world.given(&format!("Read {} and continue", text(&done["copy"])));
+    assert_eq!(given.text.matches(last).count(), 1, "{}", given.text);
+    // an older context keeps them, and the next one has them from its prompt only
+    world
+        .sm(&["ledger", "api", "--generation", "1"])
+        .exits(0)
+        .says(last);
+}
+
+#[test]
+fn a_context_of_which_nothing_was_written_down_is_known_by_what_it_was_told() {
+    let mut world = World::new();
+    world.env.set("FAKE_AGENT", "unrecorded_prompt=1");
+    let gate = world.gate("never");
+    world.agent("api");
+    world.send_wait(
+        "api",
+        &format!("Water the fern_of_aunt_ida.\nHOLD: {}", gate.display()),
+    );
+    world.wait_for("api", "working");
+    end(&process(&world.show("api")["pid"]), Signal::KILL);
+    world.wait_for("api", "exited");
+    world
+        .sm(&["ledger", "api"])
+        .exits(0)
+        .says("Water the fern_of_aunt_ida.");
+    std::fs::write(&gate, "").unwrap();
+    world.env.set("FAKE_AGENT", "");
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0);
+    let done = handed(&world, "api");
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert!(copy.contains("fern_of_aunt_ida"), "{copy}");
+}
+
+#[test]
+fn what_joined_a_running_turn_counts_as_said() {
+    let world = World::new();
+    world.agent("api");
+    let (started, gate) = (world.gate("started"), world.gate("go"));
+    let prompt = format!(
+        "Paint the shed.\nRUN: touch {}; while ! test -e {}; do sleep 0.01; done\nRUN: true",
+        started.display(),
+        gate.display()
+    );
+    world.send_wait("api", &prompt);
+    eventually("the tool runs", || started.exists());
+    let words = "Never use the blue_primer.";
+    let sent = world.send("api", "important", words);
+    std::fs::write(&gate, "").unwrap();
+    world.wait_for_message("api", &text(&sent["id"]), &["submitted", "consumed"]);
+    world.once(RecordKind::HookContext, words);
+    let ledger = world.sm(&["ledger", "api"]).exits(0).out;
+    assert!(
+        ledger.contains(&format!("Latest message: {words}")),
+        "{ledger}"
+    );
+}
+
+#[test]
 fn an_agent_hands_off_without_writing_anything() {
     let world = World::new();
     world.agent("api");

@@ -445,6 +445,9 @@ impl Session {
             None => format!("{id} {}", state.word()),
         };
         let is_final = state.is_final();
+        if state.reached_agent() && self.queue[at].meta.taken.is_none() {
+            self.queue[at].meta.taken = Some((self.rec.generation, now));
+        }
         self.queue[at].meta.state = state;
         self.queue[at].meta.changed_at = now;
         if is_final {

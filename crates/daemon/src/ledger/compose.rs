@@ -12,6 +12,7 @@ use sm_ledger::document::Repository;
 use sm_ledger::{Frame, document};
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
@@ -21,6 +22,8 @@ pub const BUDGET: usize = 9_500;
 const GIT_PATIENCE: Duration = Duration::from_millis(1_500);
 /// What is read of what git says.
 const GIT_MOST: u64 = 64 << 10;
+/// An agent waits for the answer of its hook.
+const HOOK_PATIENCE: Duration = Duration::from_millis(60);
 const DIRTY: usize = 40;
 const COMMITS: usize = 5;
 
@@ -93,7 +96,7 @@ fn line(text: &str) -> String {
 
 /// The document of a context, for whoever goes on from it.
 pub async fn write(
-    hub: &Hub,
+    hub: &Arc<Hub>,
     handle: &Handle,
     generation: Option<u32>,
     budget: usize,
@@ -130,7 +133,7 @@ pub async fn write(
 
 /// For a context that has just been compacted: what was known before.
 pub async fn of_before(
-    hub: &Hub,
+    hub: &Arc<Hub>,
     handle: &Handle,
     in_flight: Vec<String>,
     budget: usize,
@@ -143,7 +146,7 @@ pub async fn of_before(
         in_flight,
         ..Frame::default()
     };
-    super::with(hub, handle, None, move |kept| {
+    super::with_told(hub, handle, None, HOOK_PATIENCE, move |kept| {
         document(kept.compacted(), &frame, budget)
     })
     .await

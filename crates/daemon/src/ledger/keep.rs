@@ -83,6 +83,17 @@ impl Kept {
         }
     }
 
+    /// The same, with more in it.
+    pub fn with_ledgers(&self, ledger: Ledger, before: Option<Box<Ledger>>) -> Self {
+        Self {
+            conversation: self.conversation.clone(),
+            transcript: self.transcript.clone(),
+            ledger,
+            before,
+            ..*self
+        }
+    }
+
     fn is_of(&self, source: &Source) -> bool {
         self.version == VERSION
             && self.dialect == source.dialect

@@ -6,6 +6,7 @@
 
 mod compose;
 mod keep;
+mod told;
 
 pub use compose::{BUDGET, Seen, about, of_before, write};
 pub use keep::Kept;
@@ -24,6 +25,9 @@ use tokio::sync::Notify;
 
 /// What comes within this time is read at once: hooks and writes come in bursts.
 const GATHER: Duration = Duration::from_millis(250);
+
+/// How long the journal is waited for, for what was told.
+const TOLD_PATIENCE: Duration = Duration::from_secs(2);
 
 type Seat = Arc<Mutex<Option<Keeper>>>;
 
@@ -128,11 +132,22 @@ async fn advance(hub: &Hub, handle: &Handle, most: u64) -> Option<keep::Reached>
     }
 }
 
-/// What is known of the present context, or of an older one, read to its end first.
+/// What is known of the present context, or of an older one, read to its end first; with what it was
+/// told through sm and its transcript does not show.
 pub async fn with<T: Send + 'static>(
-    hub: &Hub,
+    hub: &Arc<Hub>,
     handle: &Handle,
     generation: Option<u32>,
+    look: impl FnOnce(&Kept) -> T + Send + 'static,
+) -> Result<T, NoLedger> {
+    with_told(hub, handle, generation, TOLD_PATIENCE, look).await
+}
+
+async fn with_told<T: Send + 'static>(
+    hub: &Arc<Hub>,
+    handle: &Handle,
+    generation: Option<u32>,
+    patience: Duration,
     look: impl FnOnce(&Kept) -> T + Send + 'static,
 ) -> Result<T, NoLedger> {
     let published = handle.now();
@@ -140,9 +155,14 @@ pub async fn with<T: Send + 'static>(
     if dialect(published.record.agent).is_none() {
         return Err(NoLedger::Unreadable);
     }
+    let told = told::told(hub, handle, generation.unwrap_or(current), patience).await;
+    let look = move |kept: &Kept| match told::completed(kept, &told) {
+        Some(kept) => (!kept.is_empty()).then(|| look(&kept)),
+        None => (!kept.is_empty()).then(|| look(kept)),
+    };
     let folder = hub.paths.session_dir(handle.id.as_str());
     if let Some(older) = generation.filter(|wanted| *wanted != current) {
-        let work = move || keep::load(&folder, older).map(|kept| look(&kept));
+        let work = move || look(&keep::load(&folder, older)?);
         let found = tokio::task::spawn_blocking(work).await;
         return found.ok().flatten().ok_or(NoLedger::NoGeneration(older));
     }
@@ -150,7 +170,7 @@ pub async fn with<T: Send + 'static>(
     let seat = hub.ledgers.seat(&handle.id);
     let work = move || {
         let Some(source) = source else {
-            return keep::load(&folder, current).map(|kept| look(&kept));
+            return look(&keep::load(&folder, current)?);
         };
         let mut seat = lock(&seat);
         let keeper = Keeper::of(&mut seat, &folder, source);
@@ -161,8 +181,7 @@ pub async fn with<T: Send + 'static>(
         if let Err(error) = keeper.save(clock::now()) {
             tracing::warn!(%error, "a ledger could not be written");
         }
-        let kept = keeper.kept();
-        (!kept.is_empty()).then(|| look(kept))
+        look(keeper.kept())
     };
     let found = tokio::task::spawn_blocking(work).await;
     if !published.record.state.is_live() {

@@ -110,7 +110,7 @@ pub fn sections(ledger: &Ledger, room: usize, left: &mut LeftOut) -> (String, St
         chosen.push_str(&said);
         taken.push((directive, said));
     }
-    taken.sort_by_key(|(directive, _)| directive.line);
+    taken.sort_by_key(|(directive, _)| (directive.line, directive.time));
     let mut said = String::new();
     if !taken.is_empty() {
         said.push_str(title);

@@ -9,6 +9,7 @@ mod names;
 mod people;
 mod plan;
 mod prose;
+mod told;
 mod tools;
 mod work;
 
@@ -18,6 +19,7 @@ pub use names::{Name, Names};
 pub use people::{Directive, People};
 pub use plan::{Plan, Progress, Proposal, Step};
 pub use prose::{Note, Prose};
+pub use told::Told;
 pub use tools::{About, Open};
 pub use work::{Command, Commit, Tests, Trouble, Work, essence, is_test};
 

@@ -13,7 +13,7 @@ const LONGEST: usize = 6_000;
 const MOST_BYTES: usize = 256 * 1024;
 const MOST: usize = 1_000;
 /// How many of the oldest are not dropped.
-const FIRST: usize = 8;
+pub(super) const FIRST: usize = 8;
 
 /// One thing a person said.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -52,17 +52,38 @@ impl People {
         if text.is_empty() {
             return;
         }
+        let last = self.said.len();
+        self.insert(last, text, at, context, asked);
+    }
+
+    /// What was said before some of what is here already. It stands with the line it came after.
+    pub(super) fn say_between(&mut self, text: &str, at: At, context: u32) {
+        let text = text.trim();
+        if text.is_empty() {
+            return;
+        }
+        let before = self.said.iter().rposition(|said| said.time <= at.time);
+        let place = before.map_or(0, |before| before + 1);
+        let line = before.and_then(|before| self.said.get(before));
+        let line = line.map_or(0, |said| said.line);
+        self.insert(place, text, At { line, ..at }, context, None);
+    }
+
+    fn insert(&mut self, place: usize, text: &str, at: At, context: u32, asked: Option<&str>) {
         let asked = asked.filter(|_| text.len() < 60).map(str::to_owned);
         let kept = text::head(text, LONGEST).to_owned();
         self.bytes = self.bytes.saturating_add(kept.len());
-        self.said.push_back(Directive {
-            text: kept,
-            length: text.len(),
-            line: at.line,
-            time: at.time,
-            asked,
-            context,
-        });
+        self.said.insert(
+            place,
+            Directive {
+                text: kept,
+                length: text.len(),
+                line: at.line,
+                time: at.time,
+                asked,
+                context,
+            },
+        );
         while self.said.len() > MOST || (self.bytes > MOST_BYTES && self.said.len() > 2 * FIRST) {
             if let Some(gone) = self.said.remove(FIRST) {
                 self.bytes = self.bytes.saturating_sub(gone.text.len());

@@ -387,7 +387,8 @@ impl Agent {
             self.conversation.leaf = Some(place.uuid);
             self.conversation.records += 1;
         }
-        if !self.knobs.no_transcript {
+        let lost = self.conversation.prompts >= self.knobs.unrecorded_prompt;
+        if !self.knobs.no_transcript && !lost {
             // a full disk must not end the turn
             let _ = append(&self.transcript(), &record);
         }

@@ -13,6 +13,7 @@
 //! | `die_on_argument` | started with a prompt as its argument in a new conversation, it ends with code 1 |
 //! | `no_mailbox` | background hooks that could wake it are not started |
 //! | `no_status_file`, `no_transcript`, `no_title` | these sources are missing |
+//! | `unrecorded_prompt=N` | from the Nth prompt of a conversation on nothing reaches the transcript |
 //! | `restore_on_escape` | Escape during a stall puts the prompt back into the composer |
 //! | `die_on_prompt=N` | the process kills itself when the Nth prompt is submitted |
 //! | `stop_cap=N` | answers of Stop hooks that are followed in a row (8) |
@@ -107,6 +108,7 @@ pub(super) struct Knobs {
     pub no_status_file: bool,
     pub no_transcript: bool,
     pub no_title: bool,
+    pub unrecorded_prompt: u32,
     pub restore_on_escape: bool,
     pub die_on_prompt: u32,
     pub stop_cap: u32,
@@ -132,6 +134,7 @@ impl Default for Knobs {
             no_status_file: false,
             no_transcript: false,
             no_title: false,
+            unrecorded_prompt: u32::MAX,
             restore_on_escape: false,
             die_on_prompt: 0,
             stop_cap: 8,
@@ -172,6 +175,7 @@ impl Knobs {
                 "no_status_file" => knobs.no_status_file = on,
                 "no_transcript" => knobs.no_transcript = on,
                 "no_title" => knobs.no_title = on,
+                "unrecorded_prompt" => knobs.unrecorded_prompt = small,
                 "restore_on_escape" => knobs.restore_on_escape = on,
                 "die_on_prompt" => knobs.die_on_prompt = small,
                 "stop_cap" => knobs.stop_cap = small,

@@ -1,0 +1,152 @@
+//! What was told to a context through sm, with a proof: the journal has it even where the agent died
+//! before it wrote it down. Reads only; a journal that does not answer in time is done without.
+
+use super::Kept;
+use crate::hub::{Handle, Hub, lock};
+use sm_core::{Message, MessageMeta, Purpose, Sender, Timestamp, words};
+use sm_ledger::Told;
+use sm_store::{MessageRow, Which};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How many of the newest messages are looked at.
+const LOOKED_AT: usize = 256;
+
+/// In the order in which it was told.
+pub(super) async fn told(
+    hub: &Arc<Hub>,
+    handle: &Handle,
+    generation: u32,
+    patience: Duration,
+) -> Vec<Told> {
+    let (hub, session) = (Arc::clone(hub), handle.id.to_string());
+    let reading = tokio::task::spawn_blocking(move || {
+        lock(&hub.reader).messages(&session, Which::All, LOOKED_AT)
+    });
+    let rows = match tokio::time::timeout(patience, reading).await {
+        Ok(Ok(Ok(rows))) => rows,
+        Ok(Ok(Err(error))) => {
+            tracing::debug!(session = %handle.id, %error, "its messages could not be read");
+            Vec::new()
+        }
+        Ok(Err(_)) | Err(_) => Vec::new(),
+    };
+    in_order(rows, generation)
+}
+
+fn in_order(rows: Vec<MessageRow>, generation: u32) -> Vec<Told> {
+    let mut told: Vec<Told> = rows
+        .into_iter()
+        .filter_map(|row| of(row, generation))
+        .collect();
+    told.sort_by_key(|told| told.at); // stable: those told at once are in the order they came
+    told
+}
+
+/// None: it is not of this context, or nobody's words.
+fn of(row: MessageRow, generation: u32) -> Option<Told> {
+    let meta: MessageMeta = serde_json::from_str(&row.meta).ok()?;
+    let (taken_by, at) = meta.taken?;
+    let words = match meta.purpose {
+        Purpose::Said => match meta.from {
+            Sender::Person | Sender::Session { .. } => true,
+            Sender::Sm => false,
+        },
+        Purpose::Clear | Purpose::Wake | Purpose::Warning | Purpose::Alert | Purpose::Back => false,
+    };
+    // a command without words of its own, typed as it is
+    let bare = meta.raw && row.text.starts_with('/') && !row.text.trim().contains(' ');
+    if taken_by.0 != generation || !words || bare {
+        return None;
+    }
+    let text = words::spoken(&Message {
+        meta,
+        text: row.text,
+    });
+    Some(Told { text, at })
+}
+
+/// With what was told and is not in it. None: all of it is.
+pub(super) fn completed(kept: &Kept, told: &[Told]) -> Option<Kept> {
+    // what came before the last compaction is missing from what was known then
+    let compacted = match kept.before {
+        Some(_) => kept.ledger.since.unwrap_or(Timestamp(i64::MIN)),
+        None => Timestamp(i64::MIN),
+    };
+    let now = told.partition_point(|told| told.at < compacted);
+    let (earlier, later) = told.split_at(now);
+    let ledger = kept.ledger.with_told(later);
+    let before = kept.before.as_ref().map(|before| before.with_told(earlier));
+    let same = matches!(ledger, std::borrow::Cow::Borrowed(_))
+        && !matches!(before, Some(std::borrow::Cow::Owned(_)));
+    if same {
+        return None;
+    }
+    let (ledger, before) = (
+        ledger.into_owned(),
+        before.map(|b| Box::new(b.into_owned())),
+    );
+    Some(kept.with_ledgers(ledger, before))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(id: &str, text: &str, meta: &str) -> MessageRow {
+        let head = format!(
+            r#"{{"id":"{id}","mode":"sequential","notify":false,"expires_at":null,"created_at":1,"changed_at":9,"attempts":0,"interrupted":false,"state":"consumed","way":"paste","proof":"hook",{meta}}}"#
+        );
+        MessageRow {
+            id: id.into(),
+            session: "s".into(),
+            seq: 1,
+            is_final: true,
+            meta: head,
+            changed_at: 9,
+            text: text.into(),
+        }
+    }
+
+    #[test]
+    fn only_what_somebody_said_to_this_context_counts() {
+        let person = r#""from":{"kind":"person"},"raw":false,"taken":[2,70]"#;
+        let rows = vec![
+            row("m1", "second", person),
+            row("m2", "first", &person.replace("70", "60")),
+            row("m3", "of another", &person.replace("[2,70]", "[1,70]")),
+            row(
+                "m4",
+                "never proven",
+                &person.replace(r#","taken":[2,70]"#, ""),
+            ),
+            row("m5", "a notice", &person.replace("person", "sm")),
+            row(
+                "m6",
+                "/clear",
+                &person.replace(r#""raw":false"#, r#""raw":true,"purpose":"clear""#),
+            ),
+            row(
+                "m7",
+                "/cost",
+                &person.replace(r#""raw":false"#, r#""raw":true"#),
+            ),
+            row(
+                "m8",
+                "/review the harbour",
+                &person.replace(r#""raw":false"#, r#""raw":true"#),
+            ),
+            row(
+                "m9",
+                "from a friend",
+                r#""from":{"kind":"session","id":"abc","name":"web"},"raw":false,"taken":[2,90]"#,
+            ),
+        ];
+        let told = in_order(rows, 2);
+        let texts: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
+        assert_eq!(texts[..3], ["first", "second", "/review the harbour"]);
+        assert!(texts[3].starts_with("[sm: message from web;"), "{texts:?}");
+        assert!(texts[3].ends_with("\nfrom a friend"), "{texts:?}");
+        assert_eq!(texts.len(), 4);
+    }
+}
