@@ -59,8 +59,34 @@ impl LaunchRequest {
     }
 }
 
+impl Launch {
+    /// The line with the prompt behind it, where it may be there: `users_prompt` says that the person
+    /// gave one of his own, `fits` whether the program takes it as it stands.
+    pub(crate) fn with_prompt(
+        mut argv: Vec<String>,
+        conversation: Option<ConversationId>,
+        request: &LaunchRequest,
+        users_prompt: bool,
+        fits: impl Fn(&str) -> bool,
+    ) -> Self {
+        let prompt = request
+            .prompt
+            .as_ref()
+            .filter(|p| !users_prompt && p.len() <= PROMPT_ARGUMENT_MAX && fits(p));
+        if let Some(prompt) = prompt {
+            // `--` keeps a prompt with a leading dash, and ends options that take many values.
+            argv.extend(["--".to_owned(), prompt.clone()]);
+        }
+        Self {
+            argv,
+            conversation,
+            prompt_given: prompt.is_some(),
+        }
+    }
+}
+
 /// Longest prompt given as an argument: one argument may have 128 KiB on Linux.
-pub(crate) const PROMPT_ARGUMENT_MAX: usize = 96 * 1024;
+const PROMPT_ARGUMENT_MAX: usize = 96 * 1024;
 
 /// Takes `--name value` or `--name=value` out of `args`; the last one counts, as in the programs.
 pub(crate) fn take_option(args: &mut Vec<String>, name: &str) -> Option<String> {

@@ -3,41 +3,16 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
+use common::{claude, settle, tools, world};
 use sm_core::ids::Process;
 use sm_core::message::{Mode, NewMessage, Sender};
 use sm_core::signal::{Activity, HookCall, Origin, PersonNeed, Signal, StatusReading};
 use sm_core::{
     AgentKind, ConversationId, Event, EventId, MessageId, MessageState, SessionId, State,
 };
-use sm_testkit::sim::{Act, Batch, Options, Stage, TurnPlan, World};
-
-fn world(agent: AgentKind) -> World {
-    let mut options = Options::calm(agent);
-    options.trace = true;
-    World::new(11, options)
-}
-
-fn claude() -> World {
-    world(AgentKind::Claude)
-}
-
-/// A turn with so many tool calls of this length.
-fn tools(count: usize, tool_ms: i64) -> TurnPlan {
-    TurnPlan {
-        batches: (0..count)
-            .map(|_| Batch {
-                tool_ms,
-                ..Batch::default()
-            })
-            .collect(),
-        think_ms: 200,
-        api_error: false,
-    }
-}
-
-fn settle(world: World) -> World {
-    world.settle().unwrap_or_else(|failure| panic!("{failure}"))
-}
+use sm_testkit::sim::{Act, Stage, World};
 
 fn from_boss(no: u32, mode: Mode) -> NewMessage {
     NewMessage {

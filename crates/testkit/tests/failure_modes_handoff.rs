@@ -1,43 +1,19 @@
 //! What broke in earlier systems that handed work from one context to the next, as directed schedules
 //! of the simulation. The number is that of the failure mode.
 
+mod common;
+
+use common::{claude, settle, tools, world};
 use sm_core::handoff::{HandoffState, Trigger};
 use sm_core::message::Mode;
 use sm_core::{AgentKind, MessageState, State};
-use sm_testkit::sim::{Act, Batch, Options, Stage, TurnPlan, World};
-
-fn world(agent: AgentKind) -> World {
-    let mut options = Options::calm(agent);
-    options.trace = true;
-    World::new(11, options)
-}
-
-fn claude() -> World {
-    world(AgentKind::Claude)
-}
-
-fn tools(count: usize, tool_ms: i64) -> TurnPlan {
-    TurnPlan {
-        batches: (0..count)
-            .map(|_| Batch {
-                tool_ms,
-                ..Batch::default()
-            })
-            .collect(),
-        think_ms: 200,
-        api_error: false,
-    }
-}
+use sm_testkit::sim::{Act, Options, Stage, TurnPlan, World};
 
 /// A turn whose last tool call is `sm handoff`.
 fn hands_off() -> TurnPlan {
     let mut plan = tools(2, 300);
     plan.batches[1].handoffs = 1;
     plan
-}
-
-fn settle(world: World) -> World {
-    world.settle().unwrap_or_else(|failure| panic!("{failure}"))
 }
 
 fn state(world: &World) -> Option<HandoffState> {

@@ -6,21 +6,14 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
 use sm_core::handoff::{Carrier, HandoffState, Trigger};
 use sm_core::message::{Mode, NewMessage, Sender};
 use sm_core::{AgentKind, HandoffId, MessageId};
-use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, World};
+use sm_testkit::sim::{Act, Batch, Mutation, Options, TurnPlan, World};
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-fn play(from: u64, count: u64) -> sim::Stats {
-    match sim::run_many(from..from + count, Options::handoffs_of_seed) {
-        Ok(stats) => stats,
-        Err(failure) => panic!("{failure}"),
-    }
-}
+const OF_SEED: common::OfSeed = Options::handoffs_of_seed;
 
 /// Several tests, so that they run side by side. In all at least 50,000 schedules have a handoff.
 macro_rules! schedules {
@@ -28,7 +21,7 @@ macro_rules! schedules {
         $(#[test]
         fn $name() {
             const COUNT: u64 = 3_250;
-            let stats = play($part * COUNT, COUNT);
+            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
             println!("{stats:?}");
             assert!(stats.with_handoff >= 3_130, "{stats:?}");
             assert!(stats.handed_off > COUNT && stats.crashes > COUNT, "{stats:?}");
@@ -57,41 +50,21 @@ schedules! {
     handoffs_16: 15;
 }
 
-/// Plays the schedule of `SM_SIM_SEED` and tells its whole story if it breaks a rule.
 #[test]
 fn replay() {
-    let seed = number("SM_SIM_SEED").unwrap_or(1);
-    let mut options = Options::handoffs_of_seed(seed);
-    options.trace = true;
-    match sim::run(seed, &options) {
-        Ok(stats) => assert!(stats.steps > 0),
-        Err(failure) => panic!("{failure:#}"),
-    }
+    common::replay(OF_SEED);
 }
 
 #[test]
 #[ignore = "as long as asked: SM_SIM_SCHEDULES"]
 fn soak() {
-    let from = number("SM_SIM_SEED").unwrap_or(1_000_000);
-    let count = number("SM_SIM_SCHEDULES").unwrap_or(200_000);
-    let stats = play(from, count);
-    println!("{count} schedules from seed {from}: {stats:?}");
-    assert!(stats.handed_off > 0);
+    assert!(common::soak(OF_SEED).handed_off > 0);
 }
 
 // ── the checks can fail
 
-/// A driver that is broken like this is noticed within so many schedules.
 fn noticed(mutation: Mutation, within: u64) -> String {
-    for seed in 0..within {
-        let mut options = Options::handoffs_of_seed(seed);
-        options.mutation = mutation;
-        if let Err(failure) = sim::run(seed, &options) {
-            assert!(!failure.trace.is_empty(), "no story");
-            return failure.what;
-        }
-    }
-    panic!("{mutation:?} was not noticed in {within} schedules");
+    common::noticed(OF_SEED, mutation, within)
 }
 
 #[test]

@@ -6,20 +6,13 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod common;
+
 use sm_core::message::{Mode, NewMessage, Sender};
 use sm_core::{AgentKind, MessageId};
 use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, World};
 
-fn number(name: &str) -> Option<u64> {
-    std::env::var(name).ok()?.parse().ok()
-}
-
-fn play(from: u64, count: u64) -> sim::Stats {
-    match sim::run_many(from..from + count, Options::of_seed) {
-        Ok(stats) => stats,
-        Err(failure) => panic!("{failure}"),
-    }
-}
+const OF_SEED: common::OfSeed = Options::of_seed;
 
 /// Several tests, so that they run side by side.
 macro_rules! schedules {
@@ -27,7 +20,7 @@ macro_rules! schedules {
         $(#[test]
         fn $name() {
             const COUNT: u64 = 3_000;
-            let stats = play($part * COUNT, COUNT);
+            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
             println!("{stats:?}");
             assert!(stats.arrived > COUNT && stats.crashes > COUNT / 4, "{stats:?}");
             assert!(stats.pastes > COUNT && stats.answers > COUNT && stats.mails > COUNT / 20);
@@ -46,26 +39,15 @@ schedules! {
     schedules_8: 7;
 }
 
-/// Plays the schedule of `SM_SIM_SEED` and tells its whole story if it breaks a rule.
 #[test]
 fn replay() {
-    let seed = number("SM_SIM_SEED").unwrap_or(1);
-    let mut options = Options::of_seed(seed);
-    options.trace = true;
-    match sim::run(seed, &options) {
-        Ok(stats) => assert!(stats.steps > 0),
-        Err(failure) => panic!("{failure:#}"),
-    }
+    common::replay(OF_SEED);
 }
 
 #[test]
 #[ignore = "as long as asked: SM_SIM_SCHEDULES"]
 fn soak() {
-    let from = number("SM_SIM_SEED").unwrap_or(1_000_000);
-    let count = number("SM_SIM_SCHEDULES").unwrap_or(200_000);
-    let stats = play(from, count);
-    println!("{count} schedules from seed {from}: {stats:?}");
-    assert!(stats.arrived > 0);
+    assert!(common::soak(OF_SEED).arrived > 0);
 }
 
 #[test]
@@ -81,17 +63,8 @@ fn the_same_seed_is_the_same_schedule() {
 
 // ── the checks can fail
 
-/// A driver that is broken like this is noticed within so many schedules.
 fn noticed(mutation: Mutation, within: u64) -> String {
-    for seed in 0..within {
-        let mut options = Options::of_seed(seed);
-        options.mutation = mutation;
-        if let Err(failure) = sim::run(seed, &options) {
-            assert!(!failure.trace.is_empty(), "no story");
-            return failure.what;
-        }
-    }
-    panic!("{mutation:?} was not noticed in {within} schedules");
+    common::noticed(OF_SEED, mutation, within)
 }
 
 #[test]

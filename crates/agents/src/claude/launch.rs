@@ -1,9 +1,7 @@
 //! The line that starts Claude Code.
 
 use super::paste::is_command;
-use crate::launch::{
-    Launch, LaunchError, LaunchRequest, PROMPT_ARGUMENT_MAX, Start, has_option, take_option,
-};
+use crate::launch::{Launch, LaunchError, LaunchRequest, Start, has_option, take_option};
 
 /// Arguments with which the user chooses the conversation himself.
 const CHOOSES: [&str; 7] = [
@@ -47,19 +45,13 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
         }
     }
     argv.extend(args);
-    let prompt = request
-        .prompt
-        .as_ref()
-        .filter(|p| !users_prompt && p.len() <= PROMPT_ARGUMENT_MAX && fits(p));
-    if let Some(prompt) = prompt {
-        // `--` keeps a prompt with a leading dash, and ends options that take many values.
-        argv.extend(["--".to_owned(), prompt.clone()]);
-    }
-    Ok(Launch {
+    Ok(Launch::with_prompt(
         argv,
         conversation,
-        prompt_given: prompt.is_some(),
-    })
+        request,
+        users_prompt,
+        fits,
+    ))
 }
 
 /// An argument arrives byte for byte, except that a leading slash makes it a command.

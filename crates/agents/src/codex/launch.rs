@@ -2,7 +2,7 @@
 
 use super::paste::is_command;
 use super::trust;
-use crate::launch::{Launch, LaunchError, LaunchRequest, PROMPT_ARGUMENT_MAX, Start, has_option};
+use crate::launch::{Launch, LaunchError, LaunchRequest, Start, has_option};
 use crate::shell;
 
 /// The hooks we listen to; as few as tell the state, as each costs a process per event.
@@ -60,18 +60,13 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     config(format!("hooks.state={{{}}}", trusted.join(",")));
     argv.extend(request.args.iter().cloned());
     let users_prompt = request.args.iter().any(|a| a == "--");
-    let prompt = request
-        .prompt
-        .as_ref()
-        .filter(|p| !users_prompt && p.len() <= PROMPT_ARGUMENT_MAX && fits(p));
-    if let Some(prompt) = prompt {
-        argv.extend(["--".to_owned(), prompt.clone()]);
-    }
-    Ok(Launch {
+    Ok(Launch::with_prompt(
         argv,
         conversation,
-        prompt_given: prompt.is_some(),
-    })
+        request,
+        users_prompt,
+        fits,
+    ))
 }
 
 fn fits(prompt: &str) -> bool {

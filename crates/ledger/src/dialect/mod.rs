@@ -200,39 +200,9 @@ pub fn detect(first_bytes: &[u8]) -> Option<Dialect> {
     })
 }
 
-/// `2026-11-15T08:56:17.240Z`: what all of them write. Anything else is `None`.
+/// When a record says it was made; `value` is JSON.
 fn time(value: &str) -> Option<Timestamp> {
-    let bytes = value.strip_prefix('"')?.strip_suffix('"')?.as_bytes();
-    let number = |from: usize, to: usize| -> Option<i64> {
-        let digits = bytes.get(from..to)?;
-        if digits.iter().any(|b| !b.is_ascii_digit()) {
-            return None;
-        }
-        Some(digits.iter().fold(0, |n, b| n * 10 + i64::from(b - b'0')))
-    };
-    if bytes.last() != Some(&b'Z') || bytes.get(10) != Some(&b'T') {
-        return None;
-    }
-    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
-    let (hour, minute, second) = (number(11, 13)?, number(14, 16)?, number(17, 19)?);
-    let millis = if bytes.get(19) == Some(&b'.') {
-        number(20, 23)?
-    } else {
-        0
-    };
-    if !(1..=12).contains(&month) || !(1..=31).contains(&day) || year < 1970 {
-        return None;
-    }
-    // Days since the epoch, counting years from March so that the leap day comes last.
-    let (y, m) = if month <= 2 {
-        (year - 1, month + 9)
-    } else {
-        (year, month - 3)
-    };
-    let days = y * 365 + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 1 - 719_468;
-    Some(Timestamp(
-        (((days * 24 + hour) * 60 + minute) * 60 + second) * 1000 + millis,
-    ))
+    Timestamp::parse(value.strip_prefix('"')?.strip_suffix('"')?)
 }
 
 /// Texts put together from pieces; borrowed while there is one.
