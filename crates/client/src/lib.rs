@@ -1,6 +1,6 @@
 //! What every program of sm shares to find and reach the daemon: where things are on disk,
 //! the wire format, a small HTTP client over the Unix socket, the spool, starting the daemon,
-//! and process identities.
+//! process identities, and the log of a terminal.
 //!
 //! It is on the hook path, so it depends on nothing outside std, opens no database, parses no
 //! configuration and starts no thread. It never decides anything about a session: that is the
@@ -16,6 +16,7 @@ pub mod platform;
 pub mod process;
 pub mod spool;
 pub mod sse;
+pub mod terminal_log;
 pub mod wire;
 
 pub use http::{Client, HttpError, Request, Response};

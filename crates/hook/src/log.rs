@@ -5,28 +5,26 @@
 
 mod activity;
 mod sizes;
-mod times;
-mod writer;
 
 use std::ffi::OsStr;
 use std::io::{self, Read};
 use std::os::fd::AsFd;
 use std::path::Path;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
+use sm_client::terminal_log::{self, Writer};
 use sm_client::{Paths, wire};
 
 use crate::platform;
 use activity::Activity;
 use sizes::Sizes;
-use writer::Writer;
 
 const READ_SIZE: usize = 256 * 1024;
 
 pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
     platform::log_signals();
     let sizes = value(options, "--tty").map(Sizes::new);
-    let mut writer = Writer::new(Path::new(dir), sizes);
+    let mut writer = Writer::new(Path::new(dir));
     let mut activity = watching(options);
     let stdin = io::stdin();
     let mut lock = stdin.lock();
@@ -40,7 +38,10 @@ pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
         match lock.read(&mut chunk) {
             Ok(0) => break,
             Ok(read) => {
-                writer.write(&chunk[..read], since_epoch());
+                if let Some((cols, rows)) = sizes.as_ref().and_then(Sizes::look) {
+                    writer.size(cols, rows);
+                }
+                writer.write(&chunk[..read], terminal_log::now());
                 if let Some(activity) = &mut activity {
                     activity.output(Instant::now());
                 }
@@ -51,11 +52,6 @@ pub fn run(dir: &OsStr, options: &[&str]) -> i32 {
     }
     writer.finish();
     0
-}
-
-fn since_epoch() -> u64 {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH);
-    now.map_or(0, |now| u64::try_from(now.as_millis()).unwrap_or(0))
 }
 
 /// Waits for output, the daemon's answer or the next thing to tell; whether there is output.

@@ -8,7 +8,6 @@ use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use super::sizes::Sizes;
 use super::times::Times;
 
 /// A file is full at this size; a chunk is never split.
@@ -21,14 +20,19 @@ pub struct Writer {
     current: Option<(File, u64)>,
     lost: u64,
     times: Times,
-    sizes: Option<Sizes>,
+    size: Size,
+}
+
+/// Columns and rows.
+#[derive(Default)]
+struct Size {
+    now: Option<(u16, u16)>,
+    noted: Option<(u16, u16)>,
 }
 
 impl Writer {
-    pub fn new(dir: &Path, sizes: Option<Sizes>) -> Self {
-        let mut writer = Self::with_size(dir, FULL);
-        writer.sizes = sizes;
-        writer
+    pub fn new(dir: &Path) -> Self {
+        Self::with_size(dir, FULL)
     }
 
     fn with_size(dir: &Path, full: u64) -> Self {
@@ -43,17 +47,21 @@ impl Writer {
             current: None,
             lost: 0,
             times: Times::default(),
-            sizes: None,
+            size: Size::default(),
         }
+    }
+
+    /// What is written next is drawn on a terminal of this size. Noted with the next bytes, if it
+    /// is another size than before.
+    pub fn size(&mut self, cols: u16, rows: u16) {
+        self.size.now = Some((cols, rows));
     }
 
     /// `now`: milliseconds since the epoch.
     pub fn write(&mut self, chunk: &[u8], now: u64) {
         if let Ok(offset) = self.file_for(chunk.len()).map(|(_, size)| *size) {
             self.times.mark(&self.dir, self.number, offset, now);
-            if let Some(sizes) = &mut self.sizes {
-                sizes.look(&self.dir, self.number, offset, now);
-            }
+            self.note_size(offset, now);
         }
         if self.lost > 0 && !self.own_up() {
             self.lost += chunk.len() as u64;
@@ -61,6 +69,24 @@ impl Writer {
         }
         let written = self.append(chunk);
         self.lost += (chunk.len() - written) as u64;
+    }
+
+    fn note_size(&mut self, offset: u64, now: u64) {
+        let Some((cols, rows)) = self.size.now.filter(|_| self.size.now != self.size.noted) else {
+            return;
+        };
+        self.size.noted = self.size.now;
+        let notes = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .mode(0o600)
+            .open(self.dir.join("terminal.notes"));
+        if let Ok(mut notes) = notes {
+            // One write: whoever reads sees whole lines. One that fails is a size not followed.
+            let part = self.number;
+            let line = format!("{part} {offset} {now} size {cols} {rows}\n");
+            let _ = notes.write_all(line.as_bytes());
+        }
     }
 
     /// Says at the end what is missing, if it can.
@@ -209,6 +235,26 @@ mod tests {
                 ("000005", "eeeeeeeeee"),
                 ("000006", "f"),
             ])
+        );
+    }
+
+    #[test]
+    fn a_size_is_noted_where_it_is_first_drawn_on() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut writer = Writer::with_size(temp.path(), 10);
+        writer.size(80, 24);
+        writer.write(b"aaaa", 7);
+        writer.size(80, 24);
+        writer.write(b"bb", 8);
+        writer.size(100, 30);
+        writer.size(120, 40);
+        writer.write(b"cc", 9);
+        writer.size(80, 24);
+        writer.write(b"another part", 10);
+        let notes = fs::read_to_string(temp.path().join("terminal.notes")).unwrap();
+        assert_eq!(
+            notes,
+            "1 0 7 size 80 24\n1 6 9 size 120 40\n2 0 10 size 80 24\n"
         );
     }
 
