@@ -11,9 +11,17 @@
 
 mod brain;
 mod error;
+mod keeper;
+mod keys;
+mod modes;
+mod pending;
 mod plain;
+mod pty;
+mod relay;
 mod run;
+mod signals;
 mod terminal;
+mod wait;
 
 pub use brain::{Brain, Control, Ended, Farewell, Next, NoRotation, Report, Run};
 pub use error::RunError;

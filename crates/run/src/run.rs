@@ -1,13 +1,72 @@
 //! One agent after the other on the person's terminal.
 
-use std::io;
+use crate::relay::Relay;
+use crate::signals::Signals;
+use crate::{Brain, Control, Ended, Next, Report, Run, RunError, Terminal};
 
-use crate::{Brain, Run, RunError, Terminal};
+/// As a shell says that somebody pressed Ctrl+C.
+const INTERRUPTED: i32 = 130;
 
-/// Runs agents on the terminal until the brain says that it is over; the code to exit with.
+/// Runs agents on the terminal until the brain says that it is over; the code to exit with. An error
+/// only if the first agent cannot be started.
 pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32, RunError> {
-    let _ = (first, terminal, brain);
-    Err(RunError::system("open a terminal for the agent")(
-        io::Error::from(io::ErrorKind::Unsupported),
-    ))
+    let signals = Signals::listen()?;
+    terminal.make_raw()?;
+    let mut relay = Relay::new(&terminal, &signals);
+    let mut hosted = relay.start(&first)?;
+    let code = 'agents: loop {
+        brain.started(hosted.agent());
+        let report = relay.attend(hosted, brain);
+        let mut next = brain.ended(&report);
+        hosted = loop {
+            take_notices(&mut relay, brain);
+            let run = match next {
+                Next::Exit(code) => {
+                    if needs_undoing(&report) {
+                        relay.undo_modes();
+                    }
+                    break 'agents code;
+                }
+                Next::Again(run) => run,
+            };
+            relay.undo_modes();
+            relay.show_notices();
+            // Nobody is there to be asked: it was meant for us.
+            if let Some(signal) = relay.ending_signal() {
+                break 'agents 128 + signal;
+            }
+            if relay.interrupted() {
+                break 'agents INTERRUPTED;
+            }
+            match relay.start(&run) {
+                Ok(hosted) => break hosted,
+                Err(error) => {
+                    relay.notice(format!("sm: {error}"));
+                    next = brain.failed(&error);
+                }
+            }
+        };
+    };
+    relay.show_notices();
+    relay.finish_log();
+    terminal.restore();
+    Ok(code)
+}
+
+/// An agent that ended of its own accord has left the terminal as it wants it to be.
+fn needs_undoing(report: &Report) -> bool {
+    match report.ended {
+        Ended::Exited(_) => report.by_us,
+        Ended::Signalled(_) => true,
+        Ended::TerminalGone => false,
+    }
+}
+
+fn take_notices(relay: &mut Relay<'_>, brain: &mut dyn Brain) {
+    while let Some(control) = brain.control() {
+        match control {
+            Control::Notice(text) => relay.notice(text),
+            Control::End { agent, .. } => brain.refused(agent, None),
+        }
+    }
 }

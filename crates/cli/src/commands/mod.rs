@@ -27,6 +27,7 @@ mod pin;
 mod queue;
 mod rename;
 mod restore;
+mod run;
 mod send;
 mod serve;
 mod service;
@@ -72,6 +73,7 @@ SM_HOME=<dir> keeps configuration, state and data of a separate instance in one 
 #[derive(Debug, Subcommand)]
 enum Command {
     New(new::New),
+    Run(run::Run),
     Ls(ls::Ls),
     Show(show::Show),
     Context(context::Context),
@@ -110,6 +112,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
     let done = match cli.command {
         None => cli.overview.run(out),
         Some(Command::New(command)) => command.run(out),
+        Some(Command::Run(command)) => return command.run(),
         Some(Command::Ls(command)) => command.run(out),
         Some(Command::Show(command)) => command.run(out),
         Some(Command::Context(command)) => command.run(out),
@@ -256,6 +259,13 @@ mod tests {
             ("sm channel lib load_handoff global 12", true),
             ("sm channel lib create_handoff global --text", true),
             ("sm channel lib", false),
+            ("sm run claude", true),
+            ("sm run claude -p hi --resume x -- y", true),
+            ("sm run --verbose codex --verbose", true),
+            ("sm run -- my-agent --flag -- x", true),
+            ("sm run", false),
+            ("sm run --", false),
+            ("sm run --loud claude", false),
             ("sm hooks install", true),
             ("sm hooks install claude --dry-run --scope project", true),
             ("sm hooks remove codex --dry-run", true),

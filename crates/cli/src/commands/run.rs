@@ -1,0 +1,126 @@
+//! `sm run`.
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::process::ExitCode;
+
+use clap::Args;
+use sm_client::Paths;
+use sm_run::{NoRotation, RunError, Terminal};
+
+use crate::client::fresh_id;
+use crate::error::{CommandError, Result};
+use crate::print;
+
+/// As shells say that a program is not there, or cannot be run.
+const NOT_FOUND: u8 = 127;
+const NOT_RUNNABLE: u8 = 126;
+
+/// Runs an agent in this terminal, as if it had been started directly.
+///
+/// Keys, mouse, paste, colours, size, job control and the exit code are the agent's; what it shows
+/// is written down, too. Without a terminal on both ends the agent simply takes the place of `sm`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  sm run claude
+  sm run claude --model sonnet \"fix the failing test\"
+  sm run codex
+  sm run -- my-agent --flag
+Options of sm come before the agent's name; everything behind it is the agent's.
+Exit codes: the agent's; 128+n if signal n ended it; 127 if there is no such program, 126 if it cannot be run.")]
+pub struct Run {
+    /// Say on stderr what sm does here that is not to be seen.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Do not write down what the agent shows.
+    #[arg(long)]
+    no_log: bool,
+    /// `claude`, `codex`, or any other program, and its arguments.
+    #[arg(
+        required = true,
+        trailing_var_arg = true,
+        value_names = ["AGENT", "ARGS"],
+        num_args = 1..
+    )]
+    agent: Vec<OsString>,
+}
+
+impl Run {
+    pub fn run(self) -> Result<ExitCode> {
+        let mut words = self.agent.into_iter();
+        let Some(program) = words.next() else {
+            return Err(CommandError::usage("there is no agent to run"));
+        };
+        let mut run = sm_run::Run::new(program).args(words);
+        let terminal = match Terminal::of_person() {
+            Ok(Some(terminal)) => terminal,
+            Ok(None) => {
+                if self.verbose {
+                    print::note(&without_terminal());
+                }
+                return Ok(not_started(&sm_run::plain(run)));
+            }
+            Err(error) => return Ok(not_started(&error)),
+        };
+        if !self.no_log {
+            match log_folder() {
+                Ok(folder) => run = run.log(folder),
+                Err(why) if self.verbose => {
+                    print::note(&format!("nothing is written down: {}", why.message))
+                }
+                Err(_) => {}
+            }
+        }
+        if let (true, Some(folder)) = (self.verbose, &run.log) {
+            print::note(&format!(
+                "what the agent shows goes to {}",
+                folder.display()
+            ));
+        }
+        match sm_run::run(run, terminal, &mut NoRotation) {
+            Ok(code) => Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))),
+            Err(error) => Ok(not_started(&error)),
+        }
+    }
+}
+
+fn log_folder() -> Result<std::path::PathBuf> {
+    let paths = Paths::from_env().map_err(|error| CommandError::not_usable(error.to_string()))?;
+    paths
+        .ensure_dirs()
+        .map_err(|error| CommandError::not_usable(error.to_string()))?;
+    Ok(paths.session_dir(&format!("run-{}", fresh_id(16)?)))
+}
+
+fn without_terminal() -> String {
+    let what = match (
+        std::io::stdin().is_terminal(),
+        std::io::stdout().is_terminal(),
+    ) {
+        (false, true) => "input",
+        (true, false) => "output",
+        (false, false) | (true, true) => "input and output",
+    };
+    format!("{what}: no terminal, so the agent runs directly, without sm: no log, no rotation")
+}
+
+fn not_started(error: &RunError) -> ExitCode {
+    let (code, hint) = match error {
+        RunError::Program { .. } if error.is_not_found() => (
+            NOT_FOUND,
+            "is it installed, and in a directory of PATH? `sm run -- /path/to/it` needs no PATH",
+        ),
+        RunError::Program { .. } => (
+            NOT_RUNNABLE,
+            "it is there but the system does not run it: see its permissions (`ls -l`)",
+        ),
+        RunError::NoDirectory(_) => (NOT_RUNNABLE, "go to a directory that exists"),
+        RunError::System { .. } => (
+            NOT_RUNNABLE,
+            "without `sm run` the agent may still work; `sm doctor` looks at this machine",
+        ),
+    };
+    print::error(&CommandError::not_usable(error.to_string()).hint(hint));
+    ExitCode::from(code)
+}

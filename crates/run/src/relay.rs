@@ -1,0 +1,480 @@
+//! Bytes between the person and one agent after the other, in one loop that sleeps in one place.
+//!
+//! Every byte goes on as it came, in both directions; what one side cannot take yet is not read from
+//! the other. It looks at what it passes on only to know which modes have to be undone and whether
+//! the person has said goodbye, and it never decides whether an agent lives on: that is the brain's.
+
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::termios::Winsize;
+use sm_client::terminal_log::{self, Writer};
+
+use crate::keeper::{Event, Keeper};
+use crate::keys::Keys;
+use crate::modes::Modes;
+use crate::pending::Pending;
+use crate::pty::Pty;
+use crate::signals::Signals;
+use crate::wait::{self, Ready, Source};
+use crate::{Brain, Control, Ended, Process, Report, Run, RunError, Terminal};
+
+/// So much is read before it has to be shown.
+const MOST_OUTPUT: usize = 64 * 1024;
+/// A terminal hands its output out in pieces of 4 KiB: after a large one there is likely more.
+const LARGE_PIECE: usize = 1024;
+const MOST_INPUT: usize = 16 * 1024;
+/// A terminal holds less than this, so whatever an agent had printed by its end is in there; what
+/// it left running may print for ever.
+const MOST_AFTER_THE_END: usize = 1024 * 1024;
+/// An agent whose terminal is closed is asked to end, then told, then made to: after so long.
+const HANGUP_TERM: Duration = Duration::from_secs(2);
+const HANGUP_KILL: Duration = Duration::from_secs(5);
+
+/// The person's side, which stays while agents come and go.
+pub struct Relay<'a> {
+    terminal: &'a Terminal,
+    signals: &'a Signals,
+    log: Option<(PathBuf, Writer)>,
+    modes: Modes,
+    keys: Keys,
+    to_person: Pending,
+    to_agent: Pending,
+    buffer: Vec<u8>,
+    size: Winsize,
+    /// The person's terminal is closed: nobody sees or types anything any more.
+    gone: bool,
+    told: Option<i32>,
+    notices: Vec<String>,
+    at_line_start: bool,
+}
+
+/// The agent's side.
+pub struct Hosted {
+    keeper: Keeper,
+    master: OwnedFd,
+    /// Whether something can still come from its terminal, or go there.
+    open: bool,
+    by_us: bool,
+    /// Signals it gets if it is still there by then.
+    ending: Vec<(Instant, i32)>,
+}
+
+impl Hosted {
+    pub fn agent(&self) -> Process {
+        self.keeper.agent()
+    }
+
+    fn end_with(&self, signal: i32) {
+        self.keeper.signal(signal);
+        // One that is stopped would not hear it.
+        self.keeper.signal(libc::SIGCONT);
+    }
+
+    fn end_if_overdue(&mut self) {
+        if self.ending.is_empty() {
+            return;
+        }
+        let now = Instant::now();
+        for (_, signal) in self.ending.iter().filter(|(at, _)| *at <= now) {
+            self.end_with(*signal);
+        }
+        self.ending.retain(|(at, _)| *at > now);
+    }
+}
+
+impl<'a> Relay<'a> {
+    pub fn new(terminal: &'a Terminal, signals: &'a Signals) -> Self {
+        Self {
+            terminal,
+            signals,
+            log: None,
+            modes: Modes::default(),
+            keys: Keys::default(),
+            to_person: Pending::default(),
+            to_agent: Pending::default(),
+            buffer: vec![0; MOST_OUTPUT],
+            size: terminal.size(),
+            gone: false,
+            told: None,
+            notices: Vec::new(),
+            at_line_start: true,
+        }
+    }
+
+    pub fn start(&mut self, run: &Run) -> Result<Hosted, RunError> {
+        self.size = self.terminal.size();
+        let (settings, _) = self.terminal.settings();
+        let pty = Pty::open(settings, self.size)?;
+        let keeper = Keeper::start(run, &pty.slave, self.terminal, self.signals)?;
+        let same = matches!((&self.log, &run.log), (Some((old, _)), Some(new)) if old == new);
+        if !same {
+            self.finish_log();
+            self.log = run.log.clone().map(|dir| {
+                let writer = Writer::new(&dir);
+                (dir, writer)
+            });
+        }
+        self.keys.forget();
+        self.told = None;
+        Ok(Hosted {
+            keeper,
+            master: pty.master,
+            open: true,
+            by_us: false,
+            ending: Vec::new(),
+        })
+    }
+
+    /// Until the agent has ended and everything it printed is shown.
+    pub fn attend(&mut self, mut hosted: Hosted, brain: &mut dyn Brain) -> Report {
+        self.ask(&mut hosted, brain);
+        let ended = loop {
+            let ready = self.wait(&hosted, brain);
+            if ready.has(Source::Signals) {
+                self.heed_signals(&mut hosted);
+            }
+            if ready.has(Source::Keeper)
+                && let Some(ended) = self.heed_keeper(&mut hosted)
+            {
+                break ended;
+            }
+            if ready.has(Source::Brain) {
+                self.ask(&mut hosted, brain);
+            }
+            hosted.end_if_overdue();
+            if ready.has(Source::Person) {
+                self.read_person(&mut hosted);
+            }
+            self.write_agent(&mut hosted);
+            if ready.has(Source::PersonHasRoom) {
+                self.write_person();
+            }
+            if ready.has(Source::Agent) && self.to_person.is_empty() {
+                self.read_agent(&mut hosted);
+            }
+            if self.gone && hosted.ending.is_empty() && self.told != Some(libc::SIGHUP) {
+                self.hang_up(&mut hosted);
+            }
+        };
+        self.drain(&mut hosted);
+        self.to_agent.clear();
+        let farewell = self.keys.last();
+        Report {
+            agent: hosted.agent(),
+            ended: if self.gone {
+                Ended::TerminalGone
+            } else {
+                ended
+            },
+            by_us: hosted.by_us,
+            told: self.told,
+            farewell: farewell.map(|(farewell, at)| (farewell, at.elapsed())),
+        }
+    }
+
+    fn wait(&self, hosted: &Hosted, brain: &dyn Brain) -> Ready {
+        let overdue = hosted.ending.iter().map(|(at, _)| *at).min();
+        let (brain_fd, brain_at) = (brain.wake(), brain.wake_at());
+        let mut wait = wait::Wait::until(overdue.into_iter().chain(brain_at).min());
+        wait.readable(Source::Signals, self.signals.wake());
+        wait.readable(Source::Keeper, hosted.keeper.wake());
+        if let Some(fd) = brain_fd {
+            wait.readable(Source::Brain, fd);
+        }
+        if !self.gone && self.to_agent.is_empty() {
+            wait.readable(Source::Person, self.terminal.input());
+        }
+        if !self.gone && !self.to_person.is_empty() {
+            wait.writable(Source::PersonHasRoom, self.terminal.output());
+        }
+        if hosted.open && self.to_person.is_empty() {
+            wait.readable(Source::Agent, hosted.master.as_fd());
+        }
+        if hosted.open && !self.to_agent.is_empty() {
+            wait.writable(Source::AgentHasRoom, hosted.master.as_fd());
+        }
+        let mut ready = wait.wait();
+        if brain_at.is_some_and(|at| at <= Instant::now()) {
+            ready.add(Source::Brain);
+        }
+        ready
+    }
+
+    fn ask(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
+        while let Some(control) = brain.control() {
+            match control {
+                Control::Notice(text) => self.notices.push(text),
+                Control::End { agent, .. } if agent != hosted.agent() => {
+                    brain.refused(agent, Some(hosted.agent()));
+                }
+                Control::End { grace, .. } => {
+                    hosted.by_us = true;
+                    hosted.end_with(libc::SIGTERM);
+                    hosted.ending.push((Instant::now() + grace, libc::SIGKILL));
+                }
+            }
+        }
+    }
+
+    fn heed_signals(&mut self, hosted: &mut Hosted) {
+        for signal in self.signals.take() {
+            match signal {
+                libc::SIGWINCH => self.follow_size(hosted),
+                libc::SIGCONT => self.take_terminal(hosted),
+                libc::SIGHUP => {
+                    self.gone = true;
+                    self.hang_up(hosted);
+                }
+                libc::SIGTERM | libc::SIGINT | libc::SIGQUIT => {
+                    self.told = Some(signal);
+                    hosted.keeper.signal(signal);
+                }
+                _ => hosted.keeper.signal(signal),
+            }
+        }
+    }
+
+    /// Some: the agent has ended.
+    fn heed_keeper(&mut self, hosted: &mut Hosted) -> Option<Ended> {
+        while let Some(event) = hosted.keeper.event() {
+            match event {
+                Event::Stopped => self.stop_with(hosted),
+                Event::Continued => {}
+                Event::Exited(code) => return Some(Ended::Exited(code)),
+                Event::Signalled(signal) => return Some(Ended::Signalled(signal)),
+                Event::Lost => {
+                    // Nobody is left who could say more, or end it properly.
+                    let agent = hosted.agent();
+                    if agent.is_alive() {
+                        let _ = sm_client::platform::signal_group(agent.pid, libc::SIGKILL);
+                    }
+                    return Some(Ended::Signalled(libc::SIGKILL));
+                }
+            }
+        }
+        None
+    }
+
+    /// The agent has stopped itself: so do we, and go on together.
+    fn stop_with(&mut self, hosted: &mut Hosted) {
+        self.drain(hosted);
+        if !self.gone {
+            self.terminal.restore();
+            self.signals.stop_ourselves();
+            self.take_terminal(hosted);
+        }
+        hosted.keeper.signal(libc::SIGCONT);
+    }
+
+    fn take_terminal(&mut self, hosted: &Hosted) {
+        if !self.gone && self.terminal.make_raw().is_err() {
+            self.gone = true;
+        }
+        self.follow_size(hosted);
+    }
+
+    /// The system tells the agent, if it is another size.
+    fn follow_size(&mut self, hosted: &Hosted) {
+        if !self.gone {
+            self.size = self.terminal.size();
+            let _ = rustix::termios::tcsetwinsize(&hosted.master, self.size);
+        }
+    }
+
+    /// The terminal is closed, or somebody says so.
+    fn hang_up(&mut self, hosted: &mut Hosted) {
+        self.told = Some(libc::SIGHUP);
+        self.to_person.clear();
+        hosted.end_with(libc::SIGHUP);
+        let now = Instant::now();
+        hosted.ending.push((now + HANGUP_TERM, libc::SIGTERM));
+        hosted.ending.push((now + HANGUP_KILL, libc::SIGKILL));
+    }
+
+    fn read_person(&mut self, hosted: &mut Hosted) {
+        let room = self.buffer.get_mut(..MOST_INPUT).unwrap_or_default();
+        match self.terminal.read(room) {
+            Ok(0) => self.gone = true,
+            Ok(read) => {
+                let typed = self.buffer.get(..read).unwrap_or_default();
+                self.to_agent.add(typed);
+                self.write_agent(hosted);
+                let typed = self.buffer.get(..read).unwrap_or_default();
+                self.keys.saw(typed, Instant::now());
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.gone = true,
+        }
+    }
+
+    fn write_agent(&mut self, hosted: &mut Hosted) {
+        while hosted.open && !self.to_agent.is_empty() {
+            match rustix::io::write(&hosted.master, self.to_agent.bytes()) {
+                Ok(0) | Err(Errno::AGAIN) => return,
+                Ok(written) => self.to_agent.take(written),
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    hosted.open = false;
+                    self.to_agent.clear();
+                }
+            }
+        }
+    }
+
+    /// Reads what there is and passes it on; how much that was.
+    fn read_agent(&mut self, hosted: &mut Hosted) -> usize {
+        let mut filled = 0;
+        while let Some(room) = self.buffer.get_mut(filled..)
+            && !room.is_empty()
+        {
+            match rustix::io::read(&hosted.master, room) {
+                Ok(0) => hosted.open = false,
+                Ok(read) => {
+                    filled += read;
+                    if read >= LARGE_PIECE {
+                        continue;
+                    }
+                }
+                Err(Errno::INTR) => continue,
+                Err(Errno::AGAIN) => {}
+                Err(_) => hosted.open = false,
+            }
+            break;
+        }
+        let buffer = std::mem::take(&mut self.buffer);
+        self.show(buffer.get(..filled).unwrap_or_default());
+        self.buffer = buffer;
+        filled
+    }
+
+    /// To the person first: nothing else is waited for.
+    fn show(&mut self, bytes: &[u8]) {
+        let Some(last) = bytes.last() else { return };
+        if !self.gone {
+            self.to_person.add(bytes);
+            if self.terminal.may_try() {
+                self.write_person();
+            }
+        }
+        self.at_line_start = *last == b'\n';
+        self.modes.saw(bytes);
+        let Winsize { ws_col, ws_row, .. } = self.size;
+        if let Some((_, log)) = &mut self.log {
+            log.size(ws_col, ws_row);
+            log.write(bytes, terminal_log::now());
+        }
+    }
+
+    fn write_person(&mut self) {
+        while !self.to_person.is_empty() {
+            match self.terminal.write(self.to_person.bytes()) {
+                Ok(0) | Err(Errno::AGAIN) => return,
+                Ok(written) => self.to_person.take(written),
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.gone = true;
+                    self.to_person.clear();
+                }
+            }
+            if !self.terminal.may_try() {
+                return;
+            }
+        }
+    }
+
+    /// Shows everything that the agent has printed up to now.
+    fn drain(&mut self, hosted: &mut Hosted) {
+        let mut drained = 0;
+        self.flush();
+        while hosted.open && drained < MOST_AFTER_THE_END {
+            match self.read_agent(hosted) {
+                0 => return,
+                read => drained += read,
+            }
+            self.flush();
+        }
+    }
+
+    /// Waits until the person's terminal has taken everything, or is closed.
+    pub fn flush(&mut self) {
+        while !self.gone && !self.to_person.is_empty() {
+            let mut wait = wait::Wait::until(None);
+            wait.readable(Source::Signals, self.signals.wake());
+            wait.writable(Source::PersonHasRoom, self.terminal.output());
+            if wait.wait().has(Source::PersonHasRoom) {
+                self.write_person();
+            } else if let Some(signal) = self.ending_signal() {
+                self.told = Some(signal);
+                self.to_person.clear();
+            }
+        }
+    }
+
+    /// Whether we were told to end while no agent could be asked to.
+    pub fn ending_signal(&mut self) -> Option<i32> {
+        for signal in self.signals.take() {
+            match signal {
+                libc::SIGHUP => self.gone = true,
+                libc::SIGTERM | libc::SIGINT | libc::SIGQUIT => {}
+                _ => continue,
+            }
+            return Some(signal);
+        }
+        None
+    }
+
+    /// Takes what the person has typed while no agent was there; whether they want out.
+    pub fn interrupted(&mut self) -> bool {
+        let mut wait = wait::Wait::until(Some(Instant::now()));
+        wait.readable(Source::Person, self.terminal.input());
+        if self.gone || !wait.wait().has(Source::Person) {
+            return self.gone;
+        }
+        let room = self.buffer.get_mut(..MOST_INPUT).unwrap_or_default();
+        if let Ok(read) = self.terminal.read(room) {
+            let typed = self.buffer.get(..read).unwrap_or_default();
+            self.keys.forget();
+            self.keys.saw(typed, Instant::now());
+            self.to_agent.add(typed);
+        }
+        let out = matches!(self.keys.last(), Some((crate::Farewell::CtrlC, _)));
+        if out {
+            self.to_agent.clear();
+        }
+        out
+    }
+
+    /// Puts back what an agent that could not do so itself has left behind.
+    pub fn undo_modes(&mut self) {
+        let undo = self.modes.undo();
+        self.show(&undo);
+        self.flush();
+    }
+
+    pub fn notice(&mut self, text: impl Into<String>) {
+        self.notices.push(text.into());
+    }
+
+    /// Shows the lines that had to wait until no agent draws.
+    pub fn show_notices(&mut self) {
+        for notice in std::mem::take(&mut self.notices) {
+            let begin = if self.at_line_start { "" } else { "\r\n" };
+            // From outside, some of it: it must not do anything to the terminal.
+            let text: String = notice
+                .chars()
+                .map(|c| if c.is_control() { ' ' } else { c })
+                .collect();
+            self.show(format!("{begin}{text}\r\n").as_bytes());
+        }
+        self.flush();
+    }
+
+    pub fn finish_log(&mut self) {
+        if let Some((_, mut log)) = self.log.take() {
+            log.finish();
+        }
+    }
+}
