@@ -6,6 +6,7 @@
 pub mod clean;
 pub mod fake;
 pub mod model;
+pub mod person;
 pub mod process;
 pub mod real;
 pub mod sim;

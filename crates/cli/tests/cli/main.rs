@@ -12,4 +12,6 @@ mod hooks;
 mod messages;
 mod places;
 mod real;
+mod run;
+mod run_jobs;
 mod sessions;
