@@ -4,7 +4,7 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|events|monitor|footprint|idle|redaction|ledger]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger]…`
 
 mod archive;
 mod channel;
@@ -21,6 +21,7 @@ mod ledger;
 mod link;
 mod monitor;
 mod redaction;
+mod run;
 mod samples;
 mod sends;
 mod stamps;
@@ -36,12 +37,13 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 11] = [
+const ARMS: [(&str, Arm); 12] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
     ("archive", archive::run),
     ("channel", channel::run),
+    ("run", run::run),
     ("events", events::run),
     ("monitor", monitor::run),
     ("footprint", footprint::run),
@@ -65,7 +67,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel events monitor footprint idle redaction ledger"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger"
         );
         return ExitCode::from(2);
     }
