@@ -35,20 +35,30 @@ impl Lines {
         while let Some(end) = bytes.iter().position(|b| *b == b'\n') {
             let (head, rest) = (&bytes[..end], &bytes[end + 1..]);
             bytes = rest;
-            if self.skipping {
-                self.skipping = false;
-            } else if self.partial.len() + head.len() > self.max {
-                self.partial = Vec::new();
-                self.skipped += 1;
-            } else if self.partial.is_empty() {
-                line(head);
-            } else {
-                self.partial.extend_from_slice(head);
-                line(&self.partial);
-                self.partial.clear();
-                self.partial.shrink_to(64 * 1024);
-            }
+            self.end(head, &mut line);
         }
+        self.hold(bytes);
+    }
+
+    /// Takes the bytes up to a line end, for who has looked for it already.
+    pub fn end(&mut self, head: &[u8], mut line: impl FnMut(&[u8])) {
+        if self.skipping {
+            self.skipping = false;
+        } else if self.partial.len() + head.len() > self.max {
+            self.partial = Vec::new();
+            self.skipped += 1;
+        } else if self.partial.is_empty() {
+            line(head);
+        } else {
+            self.partial.extend_from_slice(head);
+            line(&self.partial);
+            self.partial.clear();
+            self.partial.shrink_to(64 * 1024);
+        }
+    }
+
+    /// Takes bytes that have no line end in them.
+    pub fn hold(&mut self, bytes: &[u8]) {
         if self.skipping {
             return;
         }

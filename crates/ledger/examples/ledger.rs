@@ -15,10 +15,12 @@ fn main() -> std::io::Result<()> {
     let mut reader: Option<Reader> = None;
     loop {
         let count = input.read(&mut buffer)?;
-        if count == 0 {
-            break;
-        }
-        let bytes = &buffer[..count];
+        // a last line that lacks its end is taken as it is
+        let bytes = if count == 0 {
+            &b"\n"[..]
+        } else {
+            &buffer[..count]
+        };
         let reader =
             reader.get_or_insert_with(|| Reader::new(detect(bytes).unwrap_or(Dialect::Claude)));
         reader.feed(bytes, &mut |at, record| {
@@ -26,6 +28,9 @@ fn main() -> std::io::Result<()> {
                 ledger.add(at, &record);
             }
         });
+        if count == 0 {
+            break;
+        }
     }
     if budget == 0 {
         return Ok(());

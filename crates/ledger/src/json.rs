@@ -65,36 +65,104 @@ fn skip_value(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
-/// Gives every field of an object: its name as it stands there, and its value as JSON.
-pub fn fields<'a>(object: &'a str, mut field: impl FnMut(&'a str, &'a str)) -> Result<(), Broken> {
-    let bytes = object.as_bytes();
-    let mut at = skip_space(bytes, 0);
+/// Goes through the object that begins at `at`: `value` is given each field's name and where its
+/// value begins, and says where that ends. The place behind the object; `None` if it is broken.
+fn walk<'a>(
+    text: &'a str,
+    at: usize,
+    mut value: impl FnMut(&'a str, usize) -> Option<usize>,
+) -> Option<usize> {
+    let bytes = text.as_bytes();
     if bytes.get(at) != Some(&b'{') {
-        return Err(Broken);
+        return None;
     }
-    at = skip_space(bytes, at + 1);
+    let mut at = skip_space(bytes, at + 1);
     if bytes.get(at) == Some(&b'}') {
-        return Ok(());
+        return Some(at + 1);
     }
     loop {
         if bytes.get(at) != Some(&b'"') {
-            return Err(Broken);
+            return None;
         }
-        let end = skip_string(bytes, at).ok_or(Broken)?;
-        let name = &object[at + 1..end - 1];
+        let end = skip_string(bytes, at)?;
+        let name = &text[at + 1..end - 1];
         at = skip_space(bytes, end);
         if bytes.get(at) != Some(&b':') {
-            return Err(Broken);
+            return None;
         }
         at = skip_space(bytes, at + 1);
-        let end = skip_value(bytes, at).ok_or(Broken)?;
-        field(name, &object[at..end]);
-        at = skip_space(bytes, end);
+        at = skip_space(bytes, value(name, at)?);
         match bytes.get(at) {
             Some(b',') => at = skip_space(bytes, at + 1),
-            Some(b'}') => return Ok(()),
-            _ => return Err(Broken),
+            Some(b'}') => return Some(at + 1),
+            _ => return None,
         }
+    }
+}
+
+/// Gives every field of the object that begins at `at`.
+fn fields_at<'a>(
+    text: &'a str,
+    at: usize,
+    mut field: impl FnMut(&'a str, &'a str),
+) -> Option<usize> {
+    walk(text, at, |name, at| {
+        let end = skip_value(text.as_bytes(), at)?;
+        field(name, &text[at..end]);
+        Some(end)
+    })
+}
+
+/// Gives every field of an object: its name as it stands there, and its value as JSON.
+pub fn fields<'a>(object: &'a str, field: impl FnMut(&'a str, &'a str)) -> Result<(), Broken> {
+    let at = skip_space(object.as_bytes(), 0);
+    fields_at(object, at, field).map(|_| ()).ok_or(Broken)
+}
+
+/// The same; but of the object in one of them (`inside`) its own fields, which saves going over it
+/// twice. What is broken in there is nobody's trouble.
+pub fn fields_and_inside<'a>(
+    object: &'a str,
+    inside: &str,
+    mut field: impl FnMut(&'a str, &'a str),
+    mut inner: impl FnMut(&'a str, &'a str),
+) -> Result<(), Broken> {
+    let bytes = object.as_bytes();
+    let walked = walk(object, skip_space(bytes, 0), |name, at| {
+        if name == inside {
+            return fields_at(object, at, &mut inner).or_else(|| skip_value(bytes, at));
+        }
+        let end = skip_value(bytes, at)?;
+        field(name, &object[at..end]);
+        Some(end)
+    });
+    walked.map(|_| ()).ok_or(Broken)
+}
+
+/// Gives each element of an array as the fields that it has, collected into a `T`; nothing if it is
+/// no array.
+pub fn objects<'a, T: Default>(
+    array: &'a str,
+    mut field: impl FnMut(&mut T, &'a str, &'a str),
+    mut element: impl FnMut(T),
+) {
+    let bytes = array.as_bytes();
+    if bytes.first() != Some(&b'[') {
+        return;
+    }
+    let mut at = skip_space(bytes, 1);
+    loop {
+        let mut one = T::default();
+        let end = fields_at(array, at, |name, value| field(&mut one, name, value));
+        let Some(end) = end.or_else(|| skip_value(bytes, at)) else {
+            return;
+        };
+        element(one);
+        at = skip_space(bytes, end);
+        if bytes.get(at) != Some(&b',') {
+            return;
+        }
+        at = skip_space(bytes, at + 1);
     }
 }
 
@@ -281,7 +349,79 @@ mod tests {
         })
     }
 
+    type Block<'a> = Vec<(&'a str, &'a str)>;
+
+    /// Each element's fields by going over it twice, and by going over it once.
+    fn blocks(array: &str) -> (Vec<Block<'_>>, Vec<Block<'_>>) {
+        let (mut twice, mut once) = (Vec::new(), Vec::new());
+        elements(array, |element| {
+            let mut block = Vec::new();
+            let _ = fields(element, |key, value| block.push((key, value)));
+            twice.push(block);
+        });
+        objects(
+            array,
+            |block: &mut Block<'_>, key, value| block.push((key, value)),
+            |block| once.push(block),
+        );
+        (twice, once)
+    }
+
+    #[test]
+    fn broken_elements_are_read_as_far_as_they_go() {
+        let cases = [
+            r#"[{"a":1},{"b":2]"#,
+            r#"[{"a":1,"b"},{"c":3}]"#,
+            r#"[1,"x",{"a":[2}},{"b":0}]"#,
+            r#"[ { "a" : 1 } , [] , { } ]"#,
+            r#"[{"a":"x"#,
+            "[]",
+            "{}",
+        ];
+        for array in cases {
+            let (twice, once) = blocks(array);
+            assert_eq!(once, twice, "{array}");
+        }
+    }
+
+    #[test]
+    fn the_fields_inside_one_field() {
+        let cases = [
+            (r#"{"a":1,"m":{"x":2,"y":[3]},"b":4}"#, true),
+            (r#"{"m":"text","b":4}"#, true),
+            (r#"{"m":{"x":1,"y"},"b":4}"#, true),
+            (r#"{"m":{"x":1"#, false),
+        ];
+        for (object, whole) in cases {
+            let (mut outer, mut inner) = (Vec::new(), Vec::new());
+            let done = fields_and_inside(
+                object,
+                "m",
+                |key, value| outer.push((key, value)),
+                |key, value| inner.push((key, value)),
+            );
+            assert_eq!(done.is_ok(), whole, "{object}");
+            assert_eq!(all(object).is_ok(), whole, "{object}");
+            let (mut outer_twice, mut inner_twice) = (Vec::new(), Vec::new());
+            let _ = fields(object, |key, value| match key {
+                "m" => {
+                    let _ = fields(value, |key, value| inner_twice.push((key, value)));
+                }
+                _ => outer_twice.push((key, value)),
+            });
+            if whole {
+                assert_eq!((outer, inner), (outer_twice, inner_twice), "{object}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn going_over_it_once_finds_the_same(array in r#"\[[\[\]{},:"a1 ]{0,30}"#) {
+            let (twice, once) = blocks(&array);
+            prop_assert_eq!(once, twice);
+        }
+
         #[test]
         fn reads_what_serde_reads(value in value(), pretty: bool) {
             let written = if pretty {

@@ -31,11 +31,40 @@ struct Line<'a> {
     aside: bool,
     meta: bool,
     summary: bool,
-    message: Option<&'a str>,
+    content: &'a str,
+    usage: &'a str,
+    model: &'a str,
     attachment: Option<&'a str>,
     cwd: Option<&'a str>,
     branch: Option<&'a str>,
     time: Option<&'a str>,
+}
+
+/// A part of a message.
+#[derive(Default)]
+struct Block<'a> {
+    kind: &'a str,
+    text: Option<Cow<'a, str>>,
+    id: Option<Cow<'a, str>>,
+    tool: Option<Cow<'a, str>>,
+    input: Option<&'a str>,
+    content: &'a str,
+    error: &'a str,
+}
+
+impl<'a> Block<'a> {
+    fn field(&mut self, name: &'a str, value: &'a str) {
+        match name {
+            "type" => self.kind = value,
+            "text" => self.text = json::text(value),
+            "id" | "tool_use_id" => self.id = json::text(value),
+            "name" => self.tool = json::text(value),
+            "input" => self.input = Some(value),
+            "content" => self.content = value,
+            "is_error" => self.error = value,
+            _ => {}
+        }
+    }
 }
 
 pub(super) fn line<F: FnMut(At, Record<'_>)>(
@@ -43,18 +72,26 @@ pub(super) fn line<F: FnMut(At, Record<'_>)>(
     teller: &mut Teller<'_, F>,
 ) -> Result<(), Broken> {
     let mut line = Line::default();
-    json::fields(text, |name, value| match name {
+    let (mut content, mut usage, mut model) = ("", "", "");
+    let outer = |name, value| match name {
         "type" => line.kind = value,
         "isSidechain" => line.aside = value == "true",
         "isMeta" => line.meta = value == "true",
         "isCompactSummary" => line.summary = value == "true",
-        "message" => line.message = Some(value),
         "attachment" => line.attachment = Some(value),
         "cwd" => line.cwd = Some(value),
         "gitBranch" => line.branch = Some(value),
         "timestamp" => line.time = Some(value),
         _ => {}
-    })?;
+    };
+    let message = |name, value| match name {
+        "content" => content = value,
+        "usage" => usage = value,
+        "model" => model = value,
+        _ => {}
+    };
+    json::fields_and_inside(text, "message", outer, message)?;
+    (line.content, line.usage, line.model) = (content, usage, model);
     if line.aside {
         teller.tell(Record::Aside);
         return Ok(());
@@ -67,7 +104,7 @@ pub(super) fn line<F: FnMut(At, Record<'_>)>(
         }
         r#""assistant""# => {
             teller.place(line.cwd, line.branch);
-            assistant(line.message.unwrap_or_default(), teller);
+            assistant(&line, teller);
         }
         r#""attachment""# => attachment(line.attachment.unwrap_or_default(), teller),
         _ => {}
@@ -76,20 +113,18 @@ pub(super) fn line<F: FnMut(At, Record<'_>)>(
 }
 
 fn user<F: FnMut(At, Record<'_>)>(line: &Line<'_>, teller: &mut Teller<'_, F>) {
-    let content = json::get(line.message.unwrap_or_default(), "content").unwrap_or_default();
+    let content = line.content;
     let mut said = json::text(content);
     let mut results = false;
-    json::elements(content, |block| {
-        let (mut kind, mut text) = ("", None);
-        let (mut id, mut inner, mut error) = (None, "", "");
-        let _ = json::fields(block, |name, value| match name {
-            "type" => kind = value,
-            "text" => text = json::text(value),
-            "tool_use_id" => id = json::text(value),
-            "content" => inner = value,
-            "is_error" => error = value,
-            _ => {}
-        });
+    json::objects(content, Block::field, |block: Block<'_>| {
+        let Block {
+            kind,
+            text,
+            id,
+            content: inner,
+            error,
+            ..
+        } = block;
         match (kind, text) {
             (r#""text""#, Some(text)) => said = Some(joined(said.take(), text)),
             (r#""tool_result""#, _) => {
@@ -181,14 +216,13 @@ fn without_reminders(text: Cow<'_, str>) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-fn assistant<F: FnMut(At, Record<'_>)>(message: &str, teller: &mut Teller<'_, F>) {
-    let (mut content, mut usage, mut model) = ("", "", "");
-    let _ = json::fields(message, |name, value| match name {
-        "content" => content = value,
-        "usage" => usage = value,
-        "model" => model = value,
-        _ => {}
-    });
+fn assistant<F: FnMut(At, Record<'_>)>(line: &Line<'_>, teller: &mut Teller<'_, F>) {
+    let &Line {
+        content,
+        usage,
+        model,
+        ..
+    } = line;
     let mut told = false;
     let speak = |text: Cow<'_, str>, teller: &mut Teller<'_, F>| {
         // What the program itself says in the agent's place: errors, and that nothing was asked.
@@ -203,17 +237,16 @@ fn assistant<F: FnMut(At, Record<'_>)>(message: &str, teller: &mut Teller<'_, F>
         told = true;
         speak(text, teller);
     }
-    json::elements(content, |block| {
-        let (mut kind, mut text, mut id, mut tool, mut input) = ("", None, None, None, None);
-        let _ = json::fields(block, |name, value| match name {
-            "type" => kind = value,
-            "text" => text = json::text(value),
-            "id" => id = json::text(value),
-            "name" => tool = json::text(value),
-            "input" => input = json::raw(value),
-            _ => {}
-        });
-        match (kind, text, input) {
+    json::objects(content, Block::field, |block: Block<'_>| {
+        let Block {
+            kind,
+            text,
+            id,
+            tool,
+            input,
+            ..
+        } = block;
+        match (kind, text, input.and_then(json::raw)) {
             (r#""text""#, Some(text), _) => {
                 told = true;
                 speak(text, teller);

@@ -132,17 +132,13 @@ impl Reader {
         } = self;
         stats.bytes = stats.bytes.saturating_add(bytes.len() as u64);
         while let Some(end) = memchr::memchr(b'\n', bytes) {
-            let (line, rest) = bytes.split_at(end + 1);
-            bytes = rest;
+            let line = &bytes[..end];
+            bytes = &bytes[end + 1..];
             // Also one that is too long to be read: numbers have to stay right.
             stats.lines += 1;
-            if lines.waits() || line.len() > MAX_LINE {
-                lines.feed(line, |line| read(*dialect, line, stats, place, tell));
-            } else {
-                read(*dialect, &line[..end], stats, place, tell);
-            }
+            lines.end(line, |line| read(*dialect, line, stats, place, tell));
         }
-        lines.feed(bytes, |_| ());
+        lines.hold(bytes);
     }
 }
 
@@ -183,11 +179,12 @@ fn read(
 
 /// Whose transcript begins like this; `None` if it is nobody's that is known, or too little is here.
 pub fn detect(first_bytes: &[u8]) -> Option<Dialect> {
-    let head = String::from_utf8_lossy(&first_bytes[..first_bytes.len().min(256 * 1024)]);
-    head.lines().take(50).find_map(|line| {
+    let head = &first_bytes[..first_bytes.len().min(256 * 1024)];
+    head.split(|byte| *byte == b'\n').take(50).find_map(|line| {
         let mut found = None;
+        let line = String::from_utf8_lossy(line);
         // The first line may be longer than what is here: what stands before the cut is enough.
-        let _ = json::fields(line, |name, value| match (name, value) {
+        let _ = json::fields(&line, |name, value| match (name, value) {
             ("sessionId" | "parentUuid" | "isSidechain" | "leafUuid" | "isSnapshotUpdate", _)
             | ("type", r#""file-history-snapshot""#) => {
                 found = found.or(Some(Dialect::Claude));

@@ -5,6 +5,7 @@
 //! order of how much the agent dealt with them; what had to be left out is counted.
 
 mod directives;
+mod grams;
 mod names;
 mod page;
 mod state;
@@ -72,17 +73,24 @@ pub fn document(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
 
 fn compose(ledger: &Ledger, frame: &Frame, budget: usize) -> String {
     let mut shares = Shares::of(budget);
-    let (text, free) = attempt(ledger, frame, budget, shares);
+    let names = names::All::of(ledger);
+    let (text, free) = attempt(ledger, &names, frame, budget, shares);
     if free < 100 {
         return text;
     }
     // All names are there and room is left: everything else may be said at greater length.
     shares.grow(free);
-    attempt(ledger, frame, budget, shares).0
+    attempt(ledger, &names, frame, budget, shares).0
 }
 
 /// The document, and how much of the budget found no use before the last resort.
-fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (String, usize) {
+fn attempt(
+    ledger: &Ledger,
+    all: &names::All<'_>,
+    frame: &Frame,
+    budget: usize,
+    shares: Shares,
+) -> (String, usize) {
     let mut left = LeftOut {
         secrets: ledger.redacted,
         ..LeftOut::default()
@@ -103,7 +111,7 @@ fn attempt(ledger: &Ledger, frame: &Frame, budget: usize, shares: Shares) -> (St
 
     // What the end says depends on the names that found room, which depends on what it needs: it
     // is made twice.
-    let chosen = names::Chosen::of(ledger, &already, budget);
+    let chosen = all.unsaid(already, budget);
     let mut names = String::new();
     let mut ending = end(
         frame,

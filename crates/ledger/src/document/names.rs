@@ -1,5 +1,6 @@
 //! Files and names of the work: each file with what was dealt with in it.
 
+use super::grams::{Grams, pairs};
 use crate::ledger::{Ledger, Name, Touched};
 use crate::text;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,36 +46,51 @@ impl<'a> Index<'a> {
     }
 }
 
-/// The names worth saying, those that matter most first.
-pub struct Chosen<'a> {
+/// All names, those that matter most first.
+pub struct All<'a> {
     ledger: &'a Ledger,
     index: Index<'a>,
     ranked: Vec<(&'a str, &'a Name)>,
 }
 
-impl<'a> Chosen<'a> {
-    /// `already`: what is written anyway need not be said again.
-    pub fn of(ledger: &'a Ledger, already: &'a str, budget: usize) -> Self {
-        let index = Index::of(ledger);
-        // Where there is room, what was changed is listed even if it is spoken of elsewhere.
-        let changed = |name: &str| {
-            let known = index.by_tail.get(name);
-            budget >= LISTED && known.is_some_and(|known| known.file.changed > 0)
-        };
-        let ranked = ledger.names.ranked(ledger.steps);
-        let ranked = ranked.filter(|(name, _)| changed(name) || !already.contains(name));
-        let ranked = ranked.collect();
+impl<'a> All<'a> {
+    pub fn of(ledger: &'a Ledger) -> Self {
         Self {
             ledger,
-            index,
-            ranked,
+            index: Index::of(ledger),
+            ranked: ledger.names.ranked(ledger.steps).collect(),
         }
     }
 
+    /// Those worth saying: what is written anyway (`already`) need not be said again.
+    pub fn unsaid(&self, already: String, budget: usize) -> Chosen<'_, 'a> {
+        let already = Grams::of(already);
+        // Where there is room, what was changed is listed even if it is spoken of elsewhere.
+        let changed = |name: &str| {
+            let known = self.index.by_tail.get(name);
+            budget >= LISTED && known.is_some_and(|known| known.file.changed > 0)
+        };
+        let ranked = self.ranked.iter().copied();
+        let ranked = ranked.filter(|(name, _)| !already.contains(name) || changed(name));
+        Chosen {
+            all: self,
+            ranked: ranked.collect(),
+        }
+    }
+}
+
+/// The names worth saying, those that matter most first.
+pub struct Chosen<'s, 'a> {
+    all: &'s All<'a>,
+    ranked: Vec<(&'a str, &'a Name)>,
+}
+
+impl<'a> Chosen<'_, 'a> {
     /// At most `room` characters, and how many names did not get in.
     pub fn section(&self, room: usize, budget: usize) -> (String, usize) {
-        let mut chosen: Vec<(&str, &Name)> = Vec::new();
-        let mut text = String::new();
+        let mut chosen: Vec<(&'a str, &'a Name)> = Vec::new();
+        let mut folded: Vec<u64> = Vec::new();
+        let mut text = Grams::with_room(room);
         let mut size = 60;
         let mut misses = 0;
         for (name, known) in &self.ranked {
@@ -90,30 +106,33 @@ impl<'a> Chosen<'a> {
                 continue;
             }
             // What a longer name holds need not be said twice.
-            chosen.retain(|(have, _)| {
-                let implied = name.contains(have);
-                if implied {
-                    size -= self::cost(have, budget);
+            let ours = pairs(name);
+            let mut at = 0;
+            while let Some(theirs) = folded.get(at) {
+                match chosen.get(at) {
+                    Some((have, _)) if theirs & !ours == 0 && name.contains(have) => {
+                        size -= self::cost(have, budget);
+                        chosen.remove(at);
+                        folded.remove(at);
+                    }
+                    Some(_) | None => at += 1,
                 }
-                !implied
-            });
+            }
             size += cost;
-            text.push_str(name);
-            text.push('\n');
+            text.push_line(name);
             chosen.push((name, known));
+            folded.push(ours);
         }
+        let All { ledger, index, .. } = self.all;
         loop {
-            let out = lay_out(self.ledger, &self.index, &chosen, budget);
+            let out = lay_out(ledger, index, &chosen, budget);
             let over = text::chars(&out).saturating_sub(room);
             if over == 0 || chosen.is_empty() {
+                let out = Grams::of(out);
                 let missing = |(name, _): &&(&str, &Name)| !out.contains(name);
                 let missing = self.ranked.iter().filter(missing).count();
-                let out = if chosen.is_empty() {
-                    String::new()
-                } else {
-                    out
-                };
-                return (out, missing);
+                let out = if chosen.is_empty() { "" } else { out.text() };
+                return (out.to_owned(), missing);
             }
             chosen.truncate(chosen.len().saturating_sub(over / 30 + 1));
         }

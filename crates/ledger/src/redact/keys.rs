@@ -78,6 +78,9 @@ pub(super) const LONGEST: usize = 64;
 
 /// What a value under this name would be.
 pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
+    if !may_end_in(key.as_bytes()) {
+        return None;
+    }
     let last = key.as_bytes().last()?;
     let mut flat = [0_u8; LONGEST];
     let mut len = 0;
@@ -115,6 +118,51 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         .map(|(_, kind, name)| (*kind, *name))
 }
 
+/// The last two letters of everything above: one bit each.
+static LAST_TWO: [u32; 26] = last_two();
+
+const fn with(mut table: [u32; 26], word: &[u8], end: usize) -> [u32; 26] {
+    let (one, two) = (word[end - 2] - b'a', word[end - 1] - b'a');
+    table[one as usize] |= 1 << two;
+    table
+}
+
+const fn last_two() -> [u32; 26] {
+    let mut table = [0; 26];
+    let mut at = 0;
+    while at < ENDS.len() {
+        let word = ENDS[at].0.as_bytes();
+        table = with(table, word, word.len());
+        at += 1;
+    }
+    at = 0;
+    while at < WHOLE.len() {
+        let word = WHOLE[at].0.as_bytes();
+        table = with(table, word, word.len());
+        at += 1;
+    }
+    let suffixes = SUFFIXES.as_bytes();
+    at = 2;
+    while at <= suffixes.len() {
+        if at == suffixes.len() || suffixes[at] == b'|' {
+            table = with(table, suffixes, at);
+        }
+        at += 1;
+    }
+    table
+}
+
+/// Whether a name that ends in these bytes may be one. Never a false no: where the last two are not
+/// both letters, the name has to be looked at.
+fn may_end_in(key: &[u8]) -> bool {
+    let [.., one, two] = key else { return true };
+    let place = |byte: &u8| byte.to_ascii_lowercase().wrapping_sub(b'a');
+    match (LAST_TWO.get(usize::from(place(one))), place(two)) {
+        (Some(bits), two @ 0..26) => bits & (1 << two) != 0,
+        _ => true,
+    }
+}
+
 fn ends(flat: &[u8], word: &str) -> bool {
     let word = word.as_bytes();
     flat.last() == word.last() && flat.ends_with(word)
@@ -140,4 +188,27 @@ pub(super) fn may_end(byte: u8) -> bool {
             byte.to_ascii_lowercase(),
             b'd' | b't' | b'n' | b'y' | b'e' | b's' | b'w' | b'g' | b'h' | b'l' | b'v'
         )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_quick_look_denies_no_name_of_a_secret() {
+        for (word, _, _) in ENDS.iter().chain(WHOLE) {
+            assert!(may_end_in(word.as_bytes()), "{word}");
+            assert!(may_end_in(word.to_ascii_uppercase().as_bytes()), "{word}");
+            for suffix in SUFFIXES.split('|') {
+                let key = format!("{word}_{suffix}");
+                assert!(may_end_in(key.as_bytes()), "{key}");
+            }
+            for key in [format!("{word}2"), format!("{word}_"), format!("x-{word}")] {
+                assert!(may_end_in(key.as_bytes()), "{key}");
+            }
+        }
+        for plain in ["content", "type", "timestamp", "command"] {
+            assert!(!may_end_in(plain.as_bytes()), "{plain}");
+        }
+    }
 }

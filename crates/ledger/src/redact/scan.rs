@@ -79,30 +79,47 @@ const fn pairs() -> [u64; 1024] {
     table
 }
 
+/// Where the next pair stands at which something can begin. By itself, and small: what is done there
+/// must not slow down the way.
+#[inline(never)]
+fn next(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    let place = rest.windows(2).position(|pair| {
+        let &[first, second] = pair else { return false };
+        let index = usize::from(first) << 8 | usize::from(second);
+        PAIRS[index >> 6] >> (index & 63) & 1 != 0
+    })?;
+    Some(from + place)
+}
+
 /// Calls `found` with every secret. They may lie over one another.
 pub(super) fn scan(text: &str, found: &mut impl FnMut(Found)) {
     let bytes = text.as_bytes();
-    for (i, pair) in bytes.windows(2).enumerate() {
-        let &[first, second] = pair else { continue };
-        let index = usize::from(first) << 8 | usize::from(second);
-        let bits = PAIRS.get(index >> 6).copied().unwrap_or(0);
-        if bits >> (index & 63) & 1 == 0 {
-            continue;
+    let mut from = 0;
+    while let Some(i) = next(bytes, from) {
+        from = i + 1;
+        let (Some(&first), Some(&second)) = (bytes.get(i), bytes.get(i + 1)) else {
+            return;
+        };
+        look(text, i, first, second, found);
+    }
+}
+
+#[inline(never)]
+fn look(text: &str, i: usize, first: u8, second: u8, found: &mut impl FnMut(Found)) {
+    match first {
+        b'=' => assign::at(text, i, found),
+        b':' => {
+            if second == b'/' && text.as_bytes().get(i + 2) == Some(&b'/') {
+                shapes::address(text, i, found);
+            } else {
+                shapes::telegram(text, i, found);
+                assign::at(text, i, found);
+            }
         }
-        match first {
-            b'=' => assign::at(text, i, found),
-            b':' => {
-                if second == b'/' && bytes.get(i + 2) == Some(&b'/') {
-                    shapes::address(text, i, found);
-                } else {
-                    shapes::telegram(text, i, found);
-                    assign::at(text, i, found);
-                }
-            }
-            _ => {
-                shapes::at(text, i, first, second, found);
-                tokens(text, i, found);
-            }
+        _ => {
+            shapes::at(text, i, first, second, found);
+            tokens(text, i, found);
         }
     }
 }

@@ -171,11 +171,19 @@ fn invented(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A transcript of work that never was: prompts, reads, changes, commands, and ever new names.
+/// A transcript of work that never was: prompts, reads, changes, commands, and ever new names. In its proportions like
+/// real ones of Claude Code: a line has 2 to 3 kB, about a fifth of it is text of the conversation and the rest what the
+/// program keeps beside it, a kilobyte holds about two names, and one in eight of these was never there before.
 struct Invention {
     state: u64,
     lines: u64,
+    names: u64,
+    /// What stands in the files that are changed.
+    beside: String,
 }
+
+/// Names that are in use at one time.
+const IN_USE: u64 = 300;
 
 const WORDS: [&str; 16] = [
     "loan", "reader", "shelf", "notice", "queue", "basket", "branch", "copy", "renew", "return",
@@ -184,10 +192,14 @@ const WORDS: [&str; 16] = [
 
 impl Invention {
     fn new(seed: u64) -> Self {
-        Self {
+        let mut invention = Self {
             state: seed,
             lines: 0,
-        }
+            names: IN_USE,
+            beside: String::new(),
+        };
+        invention.beside = invention.code(200);
+        invention
     }
 
     fn below(&mut self, limit: u64) -> u64 {
@@ -203,11 +215,26 @@ impl Invention {
         WORDS[at]
     }
 
-    /// One in eight is new, as far as the work has come.
+    /// One in eight is new, the others are some of the last.
     fn name(&mut self) -> String {
-        let age = if self.below(8) == 0 { 1 } else { 400 };
-        let number = self.lines.saturating_sub(self.below(age)) / 3;
-        format!("{}_{}_{number}", self.word(), self.word())
+        let number = match self.below(8) {
+            0 => {
+                self.names += 1;
+                self.names
+            }
+            _ => self.names - self.below(IN_USE),
+        };
+        let word = |salt: u64| WORDS[(number.wrapping_mul(salt) >> 7) as usize % WORDS.len()];
+        format!("{}_{}_{number}", word(0x9e37_79b9), word(0x85eb_ca6b))
+    }
+
+    /// What the program keeps of a call beside the conversation: the file before, and the change.
+    fn aside(&mut self, text: &str) -> String {
+        let long = self.below(self.beside.len() as u64 / 2) as usize;
+        let before = &self.beside[..self.beside[..long].rfind("\\n").map_or(0, |end| end + 2)];
+        format!(
+            ",\"toolUseResult\":{{\"type\":\"update\",\"content\":\"{text}\",\"originalFile\":\"{before}\",\"structuredPatch\":[{{\"oldStart\":1,\"oldLines\":6,\"lines\":[\" a\",\"-b\",\"+c\"]}}]}}"
+        )
     }
 
     fn path(&mut self) -> String {
@@ -236,6 +263,7 @@ impl Invention {
         self.lines += 1;
         let id = self.lines / 2;
         let kind = self.lines % 40;
+        let mut aside = String::new();
         let (role, content) = if kind == 0 {
             let text = format!(
                 "Please look at {} as well, and keep {}.",
@@ -263,8 +291,9 @@ impl Invention {
                 format!("[{said},{{\"type\":\"tool_use\",\"id\":\"t{id}\",\"name\":{call}}}]"),
             )
         } else {
-            let lines = 5 + self.below(60);
+            let lines = 2 + self.below(16);
             let text = self.code(lines);
+            aside = self.aside(&text);
             let id = id.saturating_sub(1);
             (
                 "user",
@@ -274,7 +303,7 @@ impl Invention {
             )
         };
         format!(
-            "{{\"parentUuid\":\"{id:08x}-77aa-4bcd-9aaa-0123456789ab\",\"isSidechain\":false,\"cwd\":\"/home/mara/library\",\"sessionId\":\"5f0c0a4e-77aa-4bcd-9aaa-0123456789ab\",\"gitBranch\":\"main\",\"type\":\"{role}\",\"message\":{{\"role\":\"{role}\",\"content\":{content}}},\"timestamp\":\"2026-03-01T12:00:00.000Z\"}}\n"
+            "{{\"parentUuid\":\"{id:08x}-77aa-4bcd-9aaa-0123456789ab\",\"isSidechain\":false,\"cwd\":\"/home/mara/library\",\"sessionId\":\"5f0c0a4e-77aa-4bcd-9aaa-0123456789ab\",\"gitBranch\":\"main\",\"type\":\"{role}\",\"message\":{{\"role\":\"{role}\",\"content\":{content}}}{aside},\"timestamp\":\"2026-03-01T12:00:00.000Z\"}}\n"
         )
     }
 

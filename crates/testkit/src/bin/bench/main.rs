@@ -19,6 +19,7 @@ mod hooks;
 mod idle;
 mod ledger;
 mod link;
+mod lookalikes;
 mod monitor;
 mod redaction;
 mod run;
