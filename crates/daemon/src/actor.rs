@@ -2,11 +2,13 @@
 //! journals, and only then has the effects carried out. Nobody else changes the session.
 
 use crate::api::types::{MessageView, QueueView};
-use crate::hub::{Handle, Hub, lock};
+use crate::hub::{Handle, Hub};
+use crate::journal::write;
 use crate::perform::{self, Seat};
+use crate::recover::Found;
 use crate::sources::Sources;
 use crate::stored::{Extra, StoredRef, Terminal};
-use crate::{archive, clock, fault, handoff, view};
+use crate::{archive, clock, handoff, view};
 use sm_core::{
     Answer, Effect, Event, Handoff, Message, MessageChange, MessageId, Outcome, Persist, Record,
     Session, Timestamp,
@@ -139,11 +141,17 @@ impl Actor {
         write(&self.hub, "new session", commit).await
     }
 
-    /// `first`: the event that has to come before all others (after a restart: what still lives).
-    pub async fn run(mut self: Box<Self>, first: Option<oneshot::Receiver<Event>>) {
+    /// `first`: what has to come before all else (after a restart: what still lives).
+    pub async fn run(mut self: Box<Self>, first: Option<oneshot::Receiver<Found>>) {
         if let Some(first) = first {
             match first.await {
-                Ok(event) => Box::pin(self.step(event, None)).await,
+                Ok(found) => {
+                    if let Some(terminal) = found.terminal {
+                        Arc::make_mut(&mut self.extra).terminal = Some(terminal);
+                        self.save_extra().await;
+                    }
+                    Box::pin(self.step(found.event, None)).await;
+                }
                 Err(_) => return,
             }
             self.complete_handoff();
@@ -584,34 +592,4 @@ async fn sleep_until(at: Option<Instant>) {
         Some(at) => tokio::time::sleep_until(at).await,
         None => std::future::pending().await,
     }
-}
-
-/// Waits until the commit is on disk, or refused. Events get their numbers in the order in which
-/// they are written, and followers hear of them in that order. `word`: what it is about.
-pub async fn write(
-    hub: &Arc<Hub>,
-    word: &'static str,
-    mut commit: Commit,
-) -> Result<(), StoreError> {
-    fault::before("journal", word);
-    let (tx, rx) = oneshot::channel();
-    {
-        let _order = lock(&hub.order);
-        for event in &mut commit.events {
-            event.seq = hub.next_event();
-        }
-        let rows = commit.events.clone();
-        let followers = hub.followers.clone();
-        hub.journal.submit(commit, move |result| {
-            if result.is_ok() {
-                for row in rows {
-                    let _ = followers.send(row); // nobody may be listening
-                }
-            }
-            let _ = tx.send(result);
-        });
-    }
-    let written = rx.await.unwrap_or(Err(StoreError::Closed));
-    fault::after("journal", word);
-    written
 }

@@ -21,7 +21,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
-use tokio::sync::{broadcast, mpsc, watch};
+use tokio::sync::{broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub struct Hub {
@@ -138,6 +138,12 @@ impl Handle {
     }
     pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
         self.published.clone()
+    }
+    /// Waits until everything that was sent to it before is done and journaled.
+    pub async fn caught_up(&self) {
+        let (tx, rx) = oneshot::channel();
+        self.send(Wake::Messages { reply: tx });
+        let _ = rx.await; // it has ended otherwise
     }
 }
 

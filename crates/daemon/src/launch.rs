@@ -11,12 +11,12 @@ use crate::launches::{Carrier, Environment, Ticket};
 use crate::perform::Seat;
 use crate::stored::Terminal;
 use crate::transcripts::{self, Resume};
-use crate::{clock, probe, terminate};
+use crate::{clock, fault, probe, terminate};
 use sm_agents::kind::{self, Hooks};
 use sm_agents::launch::{LaunchRequest, Start};
 use sm_client::wire;
 use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId, SessionName};
-use sm_runtime::NewPane;
+use sm_runtime::{NewPane, PaneInfo};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -140,6 +140,8 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
         extra.agent_home = home;
         extra.terminal = None;
     })));
+    // who finds the pane after a crash has to know its agent's hooks
+    seat.handle.caught_up().await;
     set(&mut env, wire::SESSION_VAR, id.as_str());
     set(&mut env, wire::SECRET_VAR, &secret);
     match kind::hooks(seat.record.agent) {
@@ -319,13 +321,18 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
         other => other,
     };
     let made = made.map_err(|error| error.to_string())?;
-    Ok(Terminal {
-        name: made.session_name,
-        session: made.session.to_string(),
-        pane: made.pane.to_string(),
-        pane_start: sm_client::process::start_time(made.pid).unwrap_or(0),
-        pane_pid: made.pid,
-    })
+    fault::after("effect", "make pane");
+    Ok(Terminal::new(
+        made.session_name,
+        made.session,
+        made.pane,
+        made.pid,
+    ))
+}
+
+/// Whether a pane was made for this launch: by its command, which names both.
+pub fn is_made_for(pane: &PaneInfo, id: &SessionId, launch: u32) -> bool {
+    pane.command.ends_with(&format!(" launch {id} {launch}"))
 }
 
 /// A session that was renamed while its terminal was being made: nobody else has told tmux.

@@ -18,6 +18,7 @@ mod fault;
 mod gc;
 pub mod handoff;
 mod hub;
+mod journal;
 mod launch;
 mod launches;
 mod ledger;

@@ -246,7 +246,7 @@ pub async fn tell(hub: &Arc<Hub>, told: Told) {
         outbox_done: vec![id],
         ..Commit::default()
     };
-    if let Err(error) = crate::actor::write(hub, "told", commit).await {
+    if let Err(error) = crate::journal::write(hub, "told", commit).await {
         tracing::warn!(%error, "the outbox was not struck off");
     }
 }

@@ -4,8 +4,9 @@
 use crate::actor::{Actor, Wake};
 use crate::archive;
 use crate::hub::{Handle, Hub};
+use crate::launch;
 use crate::perform::{self, Told};
-use crate::stored::Stored;
+use crate::stored::{Stored, Terminal};
 use crate::watch::Changed;
 use sm_agents::kind;
 use sm_core::{Event, Message, MessageMeta, Session, SessionId};
@@ -17,10 +18,17 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
+/// What a session hears first after a restart.
+pub struct Found {
+    pub event: Event,
+    /// A pane that was made for it and not yet journaled.
+    pub terminal: Option<Terminal>,
+}
+
 /// Sessions as they were journaled; each waits to be told whether its terminal still lives.
 ///
 /// Rows are let go of one by one: what they held is room for the sessions made from them.
-pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sender<Event>> {
+pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sender<Found>> {
     let mut open: HashMap<String, Vec<Message>> = HashMap::new();
     for row in loaded.open_messages {
         match serde_json::from_str::<MessageMeta>(&row.meta) {
@@ -83,7 +91,7 @@ pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sen
 /// `ended`: whose launcher has told how its agent ended, which is heard next.
 pub async fn find_the_living(
     hub: Arc<Hub>,
-    waiting: HashMap<SessionId, oneshot::Sender<Event>>,
+    waiting: HashMap<SessionId, oneshot::Sender<Found>>,
     ended: HashSet<SessionId>,
 ) {
     let all: Vec<SessionId> = waiting.keys().cloned().collect();
@@ -106,17 +114,22 @@ pub async fn find_the_living(
             continue;
         };
         let now = handle.now();
-        let pane = now.extra.terminal.as_ref().and_then(|terminal| {
-            let pane = terminal.pane_id()?;
-            panes
-                .iter()
-                .find(|p| p.pane == pane && p.pid == terminal.pane_pid)
+        let is_its = |pane: &&PaneInfo| match &now.extra.terminal {
+            Some(own) => own.pane_id() == Some(pane.pane) && own.pane_pid == pane.pid,
+            None => launch::is_made_for(pane, &id, now.record.launch),
+        };
+        let pane = panes.iter().find(is_its);
+        let terminal = pane.filter(|_| now.extra.terminal.is_none()).map(|pane| {
+            Terminal::new(pane.session_name.clone(), pane.session, pane.pane, pane.pid)
         });
         let terminal_alive = pane.is_some() || ended.contains(&id);
         if now.record.state.is_live() && !terminal_alive {
             tracing::warn!(session = %now.record.name, "its terminal is gone");
         }
-        let _ = first.send(Event::Recovered { terminal_alive });
+        let _ = first.send(Found {
+            event: Event::Recovered { terminal_alive },
+            terminal,
+        });
         if let Some(dead) = pane.and_then(|p| p.dead) {
             let launch = now.record.launch;
             handle.send(Wake::Event(Event::Exited {
@@ -133,9 +146,7 @@ pub async fn find_the_living(
         watch_again(&hub, &handle);
     }
     for handle in all.iter().filter_map(|id| hub.sessions.get(id)) {
-        let (tx, rx) = oneshot::channel();
-        handle.send(Wake::Messages { reply: tx });
-        let _ = rx.await; // it has heard it, and what was spooled for it
+        handle.caught_up().await; // it has heard it, and what was spooled for it
     }
 }
 

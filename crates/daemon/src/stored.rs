@@ -52,6 +52,20 @@ pub struct Terminal {
 }
 
 impl Terminal {
+    pub fn new(
+        name: String,
+        session: sm_runtime::TmuxSessionId,
+        pane: sm_runtime::PaneId,
+        pane_pid: u32,
+    ) -> Self {
+        Self {
+            name,
+            session: session.to_string(),
+            pane: pane.to_string(),
+            pane_pid,
+            pane_start: sm_client::process::start_time(pane_pid).unwrap_or(0),
+        }
+    }
     pub fn pane_id(&self) -> Option<sm_runtime::PaneId> {
         self.pane.parse().ok()
     }

@@ -167,6 +167,10 @@ fn start(world: &World, points: &Points, round: u64, at: Option<&str>) {
     world.send_wait(&name, &next);
     eventually("it works", || world.times(&next) == 1);
     world.sm(&["kill", &name]).exits(0);
+    eventually("nobody is left of it", || {
+        let ours = |pane: &String| *pane == name || pane.starts_with(&format!("{name}-"));
+        !world.terminals().iter().any(ours)
+    });
 }
 
 #[test]
@@ -180,6 +184,7 @@ fn killed_at_every_point_of_a_start_no_session_is_lost() {
             "after journal: new session",
             "before effect: launch",
             "after effect: launch",
+            "after effect: make pane",
             "before journal: started",
             "after journal: started",
         ],

@@ -110,6 +110,11 @@ fn an_agent_that_is_killed_says_so_and_its_messages_fail() {
     let before = world.agent("api");
     let gate = world.gate("never");
     world.send_wait("api", &format!("HOLD: {}", gate.display()));
+    // only a conversation whose record has begun can be resumed
+    let record = text(&world.show("api")["transcript_path"]);
+    eventually("it is recorded", || {
+        std::fs::read_to_string(&record).is_ok_and(|text| text.contains("HOLD: "))
+    });
     let waiting = world.send("api", "sequential", "for later");
     end(&process(&before["pid"]), Signal::KILL);
     let ended = world.wait_for("api", "exited");

@@ -289,6 +289,12 @@ impl World {
         Ran::from(command.output().unwrap())
     }
 
+    /// The names of all terminals there are.
+    pub fn terminals(&self) -> Vec<String> {
+        let listed = self.tmux(&["list-panes", "-a", "-F", "#{session_name}"]);
+        listed.out.lines().map(str::to_owned).collect()
+    }
+
     // ── files
 
     /// A path in the project; a prompt `HOLD: path` works until it exists.

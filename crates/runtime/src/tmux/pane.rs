@@ -50,6 +50,8 @@ pub struct PaneInfo {
     pub dead: Option<ExitStatus>,
     pub cols: u16,
     pub rows: u16,
+    /// The program and its arguments, as the pane was made with them; quoted by tmux.
+    pub command: String,
     pub title: String,
 }
 
@@ -242,7 +244,7 @@ pub(crate) fn fields_format(fields: &[&str]) -> String {
         .join("\t")
 }
 
-const LISTED: [&str; 11] = [
+const LISTED: [&str; 12] = [
     "session_id",
     "session_name",
     "window_id",
@@ -253,6 +255,7 @@ const LISTED: [&str; 11] = [
     "pane_dead_signal",
     "pane_width",
     "pane_height",
+    "pane_start_command",
     "pane_title",
 ];
 
@@ -282,6 +285,7 @@ fn parse_listed(line: &str) -> Option<PaneInfo> {
         signal,
         cols,
         rows,
+        command,
         title,
     ] = fields[..]
     else {
@@ -296,6 +300,7 @@ fn parse_listed(line: &str) -> Option<PaneInfo> {
         dead: parse_dead(dead, status, signal),
         cols: cols.parse().ok()?,
         rows: rows.parse().ok()?,
+        command: command.to_owned(),
         title: title.to_owned(),
     })
 }
@@ -335,24 +340,25 @@ mod tests {
     #[test]
     fn a_listing() {
         let lines = [
-            "$0\t_sm\t@0\t%0\t10\t0\t\t\t80\t24\tvm",
-            "$1\ta\t@1\t%1\t11\t0\t\t\t120\t40\t✳ a\tb",
-            "$2\tb\t@2\t%2\t12\t1\t3\t\t80\t24\t",
-            "$3\tc\t@3\t%3\t13\t1\t\t9\t80\t24\tx",
+            "$0\t_sm\t@0\t%0\t10\t0\t\t\t80\t24\tsleep 9\tvm",
+            "$1\ta\t@1\t%1\t11\t0\t\t\t120\t40\tsm-hook launch a 1\t✳ a\tb",
+            "$2\tb\t@2\t%2\t12\t1\t3\t\t80\t24\t\t",
+            "$3\tc\t@3\t%3\t13\t1\t\t9\t80\t24\t\tx",
             "rubbish",
-            "$x\tc\t@3\t%3\t13\t1\t\t9\t80\t24\tx",
+            "$x\tc\t@3\t%3\t13\t1\t\t9\t80\t24\t\tx",
         ]
         .map(str::to_owned);
         let seen: Vec<_> = parse_listing(&lines)
             .into_iter()
-            .map(|pane| (pane.pane.to_string(), pane.dead, pane.title))
+            .map(|pane| (pane.pane.to_string(), pane.dead, pane.command, pane.title))
             .collect();
         let dead = |code, signal| Some(ExitStatus { code, signal });
         let expected = [
-            ("%1".to_owned(), None, "✳ a\tb".to_owned()),
-            ("%2".to_owned(), dead(Some(3), None), String::new()),
-            ("%3".to_owned(), dead(None, Some(9)), "x".to_owned()),
-        ];
+            ("%1", None, "sm-hook launch a 1", "✳ a\tb"),
+            ("%2", dead(Some(3), None), "", ""),
+            ("%3", dead(None, Some(9)), "", "x"),
+        ]
+        .map(|(pane, dead, command, title)| (pane.into(), dead, command.into(), title.into()));
         assert_eq!(seen, expected);
     }
 }

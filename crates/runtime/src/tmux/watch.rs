@@ -192,6 +192,7 @@ mod tests {
             dead,
             cols: 80,
             rows: 24,
+            command: String::new(),
             title: title.into(),
         }
     }
