@@ -1,0 +1,4 @@
+//! stub
+pub mod arguments;
+pub mod level;
+pub mod rotation;

@@ -1,0 +1,328 @@
+//! Examples of the rules, one a test.
+
+use super::*;
+
+fn full(percent: f64) -> Event {
+    Event::Sampled(Reading {
+        percent: Some(percent),
+        tokens: Some((percent * 2000.0) as u64),
+        size: Some(1000),
+    })
+}
+
+fn stop() -> Event {
+    Event::Stopping {
+        background: Vec::new(),
+    }
+}
+
+fn leave(why: Why, document: Document) -> Vec<Effect> {
+    vec![Effect::Leave {
+        why,
+        document,
+        background: Vec::new(),
+    }]
+}
+
+fn handed(path: &str) -> Event {
+    Event::HandedOver {
+        document: path.to_owned(),
+    }
+}
+
+fn machine() -> Rotation {
+    with(Restarts::AtMost(10))
+}
+
+fn with(restarts: Restarts) -> Rotation {
+    Rotation::new(Rules {
+        restarts,
+        ..Rules::default()
+    })
+}
+
+/// Plays events, and gives all that is to be done.
+fn play(machine: &mut Rotation, events: &[Event]) -> Vec<Effect> {
+    events
+        .iter()
+        .flat_map(|event| machine.step(event.clone()))
+        .collect()
+}
+
+const TELL: Effect = Effect::Tell(Notice::WriteDocument);
+const WRAP_UP: Effect = Effect::Tell(Notice::WrapUp);
+
+#[test]
+fn what_an_agent_is_told_while_its_context_fills() {
+    let mut m = machine();
+    for (event, expected) in [
+        (Event::ContextBegan, vec![]),
+        (Event::Prompted, vec![]),
+        (full(40.0), vec![]),
+        (full(55.0), vec![Effect::Show(Level::EarlyWarn)]),
+        (Event::ToolsRan, vec![]),
+        (full(66.0), vec![Effect::Show(Level::Warn)]),
+        (Event::ToolsRan, vec![WRAP_UP]),
+        (Event::ToolsRan, vec![]),
+        (full(70.0), vec![]),
+        (Event::ToolsRan, vec![]),
+        (full(76.0), vec![Effect::Show(Level::Critical)]),
+        (Event::ToolsRan, vec![TELL]),
+        (Event::ToolsRan, vec![]),
+        (full(77.0), vec![]),
+        (stop(), leave(Why::Full, Document::Ledger)),
+        // Whatever it still says is too late.
+        (full(80.0), vec![]),
+        (stop(), vec![]),
+        (handed("/late.md"), vec![]),
+        (Event::Signalled, vec![]),
+    ] {
+        assert_eq!(m.step(event.clone()), expected, "{event:?}");
+    }
+    assert_eq!(m.ended(Ending::Other), After::Restart);
+    assert_eq!((m.restarts(), m.level()), (1, Level::Ok));
+}
+
+#[test]
+fn the_agents_own_document_goes_before_the_ledgers() {
+    let own = || leave(Why::Agent, Document::Agents("/n.md".to_owned()));
+    // Asked inside the turn, written inside the turn.
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(76.0), Event::ToolsRan]);
+    assert_eq!(play(&mut m, &[handed("/n.md"), Event::ToolsRan]), []);
+    assert_eq!(m.step(stop()), own());
+    // Asked at the end of the turn.
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(76.0)]);
+    assert_eq!(m.step(stop()), [TELL]);
+    assert_eq!(
+        play(&mut m, &[Event::ToolsRan, handed("/n.md"), stop()]),
+        own()
+    );
+    // By itself, at any level.
+    let mut m = machine();
+    assert_eq!(
+        play(&mut m, &[Event::Prompted, handed("/n.md"), stop()]),
+        own()
+    );
+    // The newer one counts; one that was taken back does not.
+    let mut m = machine();
+    play(
+        &mut m,
+        &[Event::Prompted, handed("/old.md"), handed("/n.md")],
+    );
+    assert_eq!(m.step(stop()), own());
+    let mut m = machine();
+    play(
+        &mut m,
+        &[Event::Prompted, handed("/n.md"), Event::TakenBack],
+    );
+    assert_eq!(m.step(stop()), []);
+}
+
+#[test]
+fn the_deadline_is_in_turns_and_tokens() {
+    let rules = |turns, tokens| Rules {
+        deadline_turns: turns,
+        deadline_tokens: tokens,
+        ..Rules::default()
+    };
+    // Three turns, unless it needs too much for them.
+    for (tokens, used, leaves_at) in [(50_000, 76.0, 3), (2000, 77.5, 1)] {
+        let mut m = Rotation::new(rules(3, tokens));
+        play(&mut m, &[Event::Prompted, full(76.0), Event::ToolsRan]);
+        for turn in 1..=leaves_at {
+            let done = play(&mut m, &[Event::Prompted, full(used), stop()]);
+            match turn == leaves_at {
+                true => assert_eq!(done, leave(Why::Full, Document::Ledger)),
+                false => assert_eq!(done, [], "{turn}"),
+            }
+        }
+    }
+    // No time at all: not asked.
+    let mut m = Rotation::new(rules(0, 0));
+    play(&mut m, &[Event::Prompted, full(76.0)]);
+    assert_eq!(m.step(stop()), leave(Why::Full, Document::Ledger));
+}
+
+#[test]
+fn near_the_limit_the_turn_is_not_waited_for() {
+    let mut m = machine();
+    let done = play(&mut m, &[Event::Prompted, full(93.0)]);
+    assert_eq!(done[1..], leave(Why::Full, Document::Ledger));
+    // With what the agent has handed over, if it has.
+    let mut m = machine();
+    play(
+        &mut m,
+        &[
+            Event::Prompted,
+            full(80.0),
+            Event::ToolsRan,
+            handed("/n.md"),
+        ],
+    );
+    let own = Document::Agents("/n.md".to_owned());
+    assert_eq!(m.step(full(93.0)), leave(Why::Agent, own));
+    // Nobody works: a person may be writing.
+    let mut m = machine();
+    assert_eq!(m.step(full(93.0)), [Effect::Show(Level::Critical)]);
+}
+
+#[test]
+fn a_turn_that_breaks_in_a_full_context_is_its_last() {
+    let mut m = machine();
+    assert_eq!(play(&mut m, &[Event::Prompted, Event::Broken]), []);
+    play(&mut m, &[Event::Prompted, full(80.0)]);
+    assert_eq!(m.step(Event::Broken), leave(Why::Full, Document::Ledger));
+    // A person who interrupts is there, and goes on.
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
+    assert_eq!(m.step(Event::Interrupted), []);
+    assert_eq!(m.step(full(95.0)), []);
+}
+
+#[test]
+fn a_context_that_is_emptied_begins_anew() {
+    for emptied in [Event::Compacted, Event::ContextBegan] {
+        let mut m = machine();
+        play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
+        assert_eq!(m.step(emptied.clone()), [Effect::Show(Level::Ok)]);
+        assert_eq!(play(&mut m, &[Event::Prompted, full(10.0), stop()]), []);
+        let again = play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
+        assert_eq!(again, [Effect::Show(Level::Critical), TELL]);
+    }
+}
+
+#[test]
+fn a_foreign_signal_leaves_at_once_with_what_is_in_the_channel() {
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(20.0), Event::ToolsRan]);
+    assert_eq!(
+        m.step(Event::Signalled),
+        leave(Why::Signal, Document::Found)
+    );
+    assert_eq!(m.ended(Ending::Other), After::Restart);
+}
+
+#[test]
+fn what_runs_in_the_background_is_told() {
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, handed("/n.md")]);
+    let background = vec!["make watch".to_owned()];
+    let done = m.step(Event::Stopping {
+        background: background.clone(),
+    });
+    assert_eq!(
+        done,
+        [Effect::Leave {
+            why: Why::Agent,
+            document: Document::Agents("/n.md".to_owned()),
+            background,
+        }]
+    );
+}
+
+#[test]
+fn never_again_after_a_persons_exit() {
+    // In the middle of it all, and at the very moment the process was told to end.
+    for events in [
+        vec![],
+        vec![Event::Prompted, full(80.0), Event::ToolsRan],
+        vec![Event::Prompted, handed("/n.md")],
+        vec![Event::Prompted, handed("/n.md"), stop()],
+    ] {
+        let mut m = machine();
+        play(&mut m, &events);
+        assert_eq!(m.ended(Ending::Person), After::Exit, "{events:?}");
+    }
+    // An end nobody ordered is an end.
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
+    assert_eq!(m.ended(Ending::Other), After::Exit);
+}
+
+/// Fills a context, with work in it, until it is left.
+fn rotate(m: &mut Rotation) {
+    let done = play(m, &[Event::Prompted, full(80.0), Event::ToolsRan, stop()]);
+    assert_eq!(
+        done.last().cloned().into_iter().collect::<Vec<_>>(),
+        leave(Why::Full, Document::Ledger)
+    );
+}
+
+#[test]
+fn restarts_are_counted() {
+    for (restarts, allowed) in [
+        (Restarts::AtMost(1), 1),
+        (Restarts::AtMost(10), 10),
+        (Restarts::Unlimited, 1000),
+    ] {
+        let mut m = with(restarts);
+        for n in 1..=allowed {
+            rotate(&mut m);
+            assert_eq!(m.ended(Ending::Other), After::Restart, "{n}");
+        }
+        rotate(&mut m);
+        let last = m.ended(Ending::Other);
+        match restarts {
+            Restarts::AtMost(_) => assert_eq!(last, After::Stop(Stop::NoRestartsLeft)),
+            Restarts::Unlimited => assert_eq!(last, After::Restart),
+        }
+    }
+}
+
+#[test]
+fn without_restarts_nothing_is_ended() {
+    let mut m = with(Restarts::AtMost(0));
+    assert_eq!(
+        play(
+            &mut m,
+            &[
+                Event::Prompted,
+                full(80.0),
+                Event::ToolsRan,
+                Event::ToolsRan
+            ]
+        ),
+        [Effect::Show(Level::Critical), WRAP_UP]
+    );
+    assert_eq!(
+        play(
+            &mut m,
+            &[stop(), Event::Prompted, full(95.0), Event::Broken]
+        ),
+        []
+    );
+    assert!(matches!(m.step(Event::Signalled)[..], [Effect::Note(_)]));
+    assert_eq!(m.ended(Ending::Other), After::Exit);
+}
+
+#[test]
+fn a_context_without_new_work_has_no_successor() {
+    // The first one need not have done anything.
+    let mut m = machine();
+    play(&mut m, &[full(80.0), Event::Prompted, stop()]);
+    assert!(m.is_leaving());
+    assert_eq!(m.ended(Ending::Other), After::Restart);
+    // What was handed over fills the next one at once.
+    play(
+        &mut m,
+        &[Event::ContextBegan, full(80.0), Event::Prompted, stop()],
+    );
+    assert!(m.is_leaving());
+    assert_eq!(m.ended(Ending::Other), After::Stop(Stop::NoNewWork));
+    // A tool that ran, a second prompt, a document of its own: each is work.
+    for work in [
+        vec![Event::ToolsRan],
+        vec![Event::Prompted],
+        vec![handed("/n.md")],
+    ] {
+        let mut m = machine();
+        rotate(&mut m);
+        m.ended(Ending::Other);
+        play(&mut m, &[Event::ContextBegan, Event::Prompted]);
+        play(&mut m, &work);
+        play(&mut m, &[full(80.0), Event::Broken]);
+        assert_eq!(m.ended(Ending::Other), After::Restart, "{work:?}");
+    }
+}
