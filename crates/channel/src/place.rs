@@ -53,6 +53,10 @@ impl Place {
         self.root.join(".restart-session")
     }
 
+    pub fn context_status(&self) -> PathBuf {
+        self.root.join(".context-status")
+    }
+
     pub fn handoffs(&self) -> PathBuf {
         self.root.join("handoff")
     }

@@ -54,9 +54,18 @@ pub struct Call<'a> {
     pub stopped: Stopped,
 }
 
-/// The way to the daemon of this instance.
+/// Who is at the other end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Listens {
+    Daemon,
+    /// The `sm run` that this program's agent was started by.
+    Run,
+}
+
+/// The way to the daemon of this instance, or to our own `sm run`.
 pub struct Door {
     pub client: Client,
+    pub listens: Listens,
     /// The session this program runs in.
     pub own: Option<Own>,
 }
@@ -119,8 +128,11 @@ impl Door {
         }
     }
 
-    /// Starts the daemon if there is none.
+    /// Starts the daemon if there is none. An `sm run` that is gone is gone.
     pub fn ensure(&self) -> Result<()> {
+        if self.listens == Listens::Run {
+            return Err(CommandError::not_usable("this session's sm run has ended"));
+        }
         daemon::ensure(&self.client, Instant::now() + START_PATIENCE)
             .map_err(|error| self.no_daemon(&error))
     }

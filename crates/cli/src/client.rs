@@ -8,14 +8,14 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sm_client::http::{HttpError, Lines, Request};
-use sm_client::{Client, Paths};
+use sm_client::{Client, PathError, Paths};
 use sm_daemon::api::types::{
     ArchiveView, AttachView, CheckBody, CheckView, ContextReport, EventView, HandoffAnswer,
     HandoffBody, HandoffView, HealthView, LedgerView, MessageView, NewSessionBody, OutputView,
     PatchBody, PinBody, PinsView, RestoreBody, SendBody, SessionView, StatusView,
 };
 
-use crate::call::{Call, Door, LOOK_PATIENCE, PATIENCE, Repeat, Stopped, encode, parse};
+use crate::call::{Call, Door, LOOK_PATIENCE, Listens, PATIENCE, Repeat, Stopped, encode, parse};
 use crate::environment::Own;
 use crate::error::{CommandError, Result};
 
@@ -73,13 +73,27 @@ pub struct Daemon {
 impl Daemon {
     /// Nothing is sent yet, nothing is started yet.
     pub fn open() -> Result<Self> {
-        let paths = Paths::from_env().map_err(|error| {
+        Self::at(Paths::from_env(), Listens::Daemon)
+    }
+
+    /// Whoever hears of the session we are in: its `sm run`, else the daemon.
+    pub fn of_session() -> Result<Self> {
+        let listens = match Paths::run_folder() {
+            Some(_) => Listens::Run,
+            None => Listens::Daemon,
+        };
+        Self::at(Paths::of_session(), listens)
+    }
+
+    fn at(paths: std::result::Result<Paths, PathError>, listens: Listens) -> Result<Self> {
+        let paths = paths.map_err(|error| {
             CommandError::not_usable(format!("there is no place for sm: {error}"))
                 .hint("set HOME, or SM_HOME to a directory of yours")
         })?;
         Ok(Self {
             door: Door {
                 client: Client::new(paths),
+                listens,
                 own: Own::from_env(),
             },
         })

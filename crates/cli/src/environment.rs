@@ -29,6 +29,7 @@ const NOT_HANDED_ON: &[&str] = &[
     wire::SESSION_VAR,
     wire::SECRET_VAR,
     wire::HOOKS_VAR,
+    wire::RUN_VAR,
     "TMUX",
     "TMUX_PANE",
     "_",

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Component, Path, PathBuf};
 
-use crate::platform;
+use crate::{platform, wire};
 
 /// Longer socket paths get a short one: the system's limit is 104 to 108 bytes.
 pub const LONGEST_SOCKET_PATH: usize = 100;
@@ -41,6 +41,26 @@ impl Paths {
             },
             platform::uid(),
         )
+    }
+
+    /// Where the session of this process is heard: its `sm run`, else the daemon.
+    pub fn of_session() -> Result<Self, PathError> {
+        match Self::run_folder() {
+            Some(folder) => Self::of_run(&folder),
+            None => Self::from_env(),
+        }
+    }
+
+    /// The folder of the `sm run` that this process belongs to.
+    pub fn run_folder() -> Option<PathBuf> {
+        let folder = PathBuf::from(std::env::var_os(wire::RUN_VAR)?);
+        folder.is_absolute().then_some(folder)
+    }
+
+    /// The places of one `sm run`, all below its folder.
+    pub fn of_run(folder: &Path) -> Result<Self, PathError> {
+        let home = folder.as_os_str().to_owned();
+        Self::resolve(|key| (key == "SM_HOME").then(|| home.clone()), platform::uid())
     }
 
     /// From the given variables. Pure.

@@ -29,6 +29,9 @@ pub const TIMEOUT_VAR: &str = "SM_HOOK_TIMEOUT_MS";
 pub const HOOKS_VAR: &str = "SM_HOOKS";
 /// The value of [`HOOKS_VAR`].
 pub const HOOKS_INJECTED: &str = "injected";
+/// In the environment of an agent under `sm run`: the folder of its run, where its hooks and its
+/// `sm handoff` find whom they speak to.
+pub const RUN_VAR: &str = "SM_RUN";
 /// The mark of an installed hook among its arguments; `=` and more may follow.
 pub const INSTALLED_MARK: &str = "--installed";
 /// How a request begins that a sandboxed `sm` prints, for the hook after the tool call to carry.

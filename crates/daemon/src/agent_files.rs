@@ -16,11 +16,7 @@ pub async fn prepare(
 ) -> Result<Vec<String>, String> {
     match seat.record.agent {
         AgentKind::Claude => {
-            let base = own_settings(&request.args, &seat.record.cwd)?;
-            let line = user_status_line(home, &seat.record.cwd);
-            let settings =
-                claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref());
-            write_private(Path::new(&request.settings_path), &settings)?;
+            claude_settings(request, &seat.record.cwd, home)?;
         }
         AgentKind::Codex | AgentKind::Generic => {}
     }
@@ -30,6 +26,18 @@ pub async fn prepare(
         tracing::debug!(session = %seat.record.id, "the prompt did not fit on the launch line");
     }
     Ok(launch.argv)
+}
+
+/// Writes the settings of one launch of Claude Code, our hooks among them, where the request says.
+pub fn claude_settings(
+    request: &LaunchRequest,
+    cwd: &str,
+    home: Option<&Path>,
+) -> Result<(), String> {
+    let base = own_settings(&request.args, cwd)?;
+    let line = user_status_line(home, cwd);
+    let settings = claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref());
+    write_private(Path::new(&request.settings_path), &settings)
 }
 
 /// What the user gave with `--settings` after `--`: a file or JSON.

@@ -154,6 +154,8 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
         Ok(home) => set(&mut env, "SM_HOME", &home),
         Err(_) => env.retain(|(key, _)| key != "SM_HOME"),
     }
+    // nor those of an agent that asked out of `sm run`
+    env.retain(|(key, _)| key != wire::RUN_VAR);
     // the agent's own tmux, if the shell that asked ran in one, is not this one
     env.retain(|(key, _)| !matches!(key.as_str(), "TMUX" | "TMUX_PANE"));
     // nor is it a tool of the agent that asked

@@ -10,7 +10,7 @@ mod answers;
 pub mod api;
 mod archive;
 pub mod ask;
-mod clock;
+pub mod clock;
 pub mod config;
 mod dispatch;
 mod endings;
@@ -43,4 +43,7 @@ mod transcripts;
 mod view;
 mod watch;
 
-pub use run::{ServeError, ServeOptions, run};
+pub use agent_files::claude_settings;
+pub use ledger::{Keeper, Source};
+pub use origin::of as origin_of;
+pub use run::{ServeError, ServeOptions, hook_program, run};

@@ -342,7 +342,7 @@ fn tmux_config(paths: &Paths, config: &Config) -> TmuxConfig {
 }
 
 /// `sm-hook` lies beside `sm`; otherwise it has to be in PATH.
-fn hook_program() -> String {
+pub fn hook_program() -> String {
     let beside = std::env::current_exe()
         .ok()
         .and_then(|exe| Some(exe.parent()?.join("sm-hook")));

@@ -173,8 +173,12 @@ fn outcome(answer: Result<Response, HttpError>) -> Outcome {
     }
 }
 
-/// The daemon died while sessions live: starts it, not waiting for it.
+/// The daemon died while sessions live: starts it, not waiting for it. An `sm run` is not started
+/// again by anybody.
 pub fn revive(paths: &Paths) {
+    if Paths::run_folder().is_some() {
+        return;
+    }
     // Not found, too soon, stopped by a person: the spool keeps what matters.
     let _ = daemon::revive(paths);
 }

@@ -13,7 +13,7 @@ pub fn run(agent: &str, event: &str) -> i32 {
     let Some(caller) = Caller::from_env() else {
         return 0;
     };
-    let Ok(paths) = Paths::from_env() else {
+    let Ok(paths) = Paths::of_session() else {
         return 0;
     };
     let input = input::read();

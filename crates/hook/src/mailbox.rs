@@ -21,7 +21,7 @@ const AGAIN_AFTER: Duration = Duration::from_secs(2);
 const MAX_TEXT: usize = 16 * 1024 * 1024;
 
 pub fn run(agent: &str) -> i32 {
-    let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::from_env()) else {
+    let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::of_session()) else {
         return 0;
     };
     let input = input::read();

@@ -78,7 +78,7 @@ fn our_text(agent: &str, input: &Input, who: Speaks, format: Option<&str>) -> Ou
         Speaks::This => {}
         Speaks::Another => return own(),
     }
-    let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::from_env()) else {
+    let (Some(caller), Ok(paths)) = (Caller::from_env(), Paths::of_session()) else {
         return own();
     };
     let client = Client::new(paths);

@@ -18,6 +18,7 @@ mod pending;
 mod plain;
 mod pty;
 mod relay;
+pub mod rotate;
 mod run;
 mod signals;
 mod terminal;

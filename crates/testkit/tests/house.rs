@@ -22,13 +22,15 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("store", &["core"]),
     ("runtime", &["core"]),
     (
-        "run",
-        &["core", "agents", "client", "channel", "ledger", "term"],
-    ),
-    (
         "daemon",
         &[
             "core", "agents", "ledger", "term", "store", "runtime", "client",
+        ],
+    ),
+    (
+        "run",
+        &[
+            "core", "agents", "client", "channel", "ledger", "term", "daemon",
         ],
     ),
     (

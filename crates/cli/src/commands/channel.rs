@@ -173,7 +173,7 @@ pub(super) struct Here {
 }
 
 impl Here {
-    fn find() -> Result<Self> {
+    pub fn find() -> Result<Self> {
         let unusable = |error: String| CommandError::not_usable(error);
         let paths = Paths::from_env().map_err(|error| unusable(error.to_string()))?;
         let config = entry::configuration(&paths).map_err(|error| unusable(error.to_string()))?;
@@ -188,6 +188,11 @@ impl Here {
             place: Place::new(root),
             expiry: config.channel.expire_after,
         })
+    }
+
+    /// None: handoffs never expire.
+    pub fn expiry(&self) -> Option<Duration> {
+        self.expiry
     }
 
     fn registry(&self) -> std::result::Result<Registry, ChannelError> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use serde_json::json;
+use sm_client::Paths;
 use sm_daemon::api::types::{CheckView, FindingView};
 use sm_daemon::handoff::{Sources, judge, read};
 use sm_daemon::pins;
@@ -26,7 +27,11 @@ pub fn run(
     as_json: bool,
     out: &mut Printer,
 ) -> Result<ExitCode> {
-    let own = Own::from_env().map(|own| own.id);
+    // `sm run` knows no more of a document than its files tell.
+    let own = match Paths::run_folder() {
+        Some(_) => None,
+        None => Own::from_env().map(|own| own.id),
+    };
     let report = match session.or(own.as_deref()) {
         Some(session) => by_daemon(session, file)?,
         None => None,

@@ -208,7 +208,7 @@ impl Handoff {
 fn reach(
     ask: impl FnOnce(&Daemon) -> Result<Answer<HandoffAnswer>>,
 ) -> Result<Answer<HandoffAnswer>> {
-    let answer = Daemon::open().and_then(|daemon| ask(&daemon));
+    let answer = Daemon::of_session().and_then(|daemon| ask(&daemon));
     let answer = answer.map_err(|error| match error.kind {
         Kind::NotUsable => {
             let mut told = CommandError::not_usable(UNAVAILABLE).hint(error.message);

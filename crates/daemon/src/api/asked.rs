@@ -53,7 +53,8 @@ pub async fn by_hook(hub: &Shared, handle: &Handle, ask: Ask) -> Option<String> 
     })
 }
 
-fn told(answer: &HandoffAnswer) -> String {
+/// How it is told by a hook.
+pub fn told(answer: &HandoffAnswer) -> String {
     let mut lines = Vec::new();
     match (&answer.error, answer.status.as_deref()) {
         (Some(error), _) => lines.push(format!("Error: {error}")),

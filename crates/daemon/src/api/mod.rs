@@ -21,6 +21,7 @@ pub mod serve;
 mod sessions;
 pub mod types;
 
+pub use asked::told as told_by_hook;
 pub use error::ApiError;
 pub use handoffs::of_session as stored_handoffs;
 pub use hooks::{Incoming, deliver as deliver_hook};

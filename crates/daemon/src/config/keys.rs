@@ -128,6 +128,10 @@ pub(super) const TABLES: &[(&str, &str)] = &[
         "channel",
         "Handoffs by project, in files that other tools read too (`sm channel`).",
     ),
+    (
+        "run",
+        "Agents in your own terminal that go on in fresh contexts (`sm run`).",
+    ),
     ("notify", "Being told that a person is needed."),
     (
         "retention",
@@ -345,6 +349,69 @@ pub const KEYS: &[Key] = &[
         doc: "When a handoff that nobody loaded is too old to be loaded unasked. It is kept. Empty: never.",
         takes: Takes::Duration {
             set: |c, expiry| c.channel.expire_after = expiry,
+        },
+    },
+    Key {
+        path: "run.early_warn",
+        default: "50",
+        doc: "Percent of the window from which `.context-status` says `EARLY_WARN`.",
+        takes: Takes::Number {
+            range: 1..=100,
+            set: |c, n| c.run.early_warn = n,
+        },
+    },
+    Key {
+        path: "run.warn",
+        default: "65",
+        doc: "Percent from which it says `WARN`, and the agent is told to wrap up.",
+        takes: Takes::Number {
+            range: 1..=100,
+            set: |c, n| c.run.warn = n,
+        },
+    },
+    Key {
+        path: "run.critical",
+        default: "75",
+        doc: "Percent from which it says `CRITICAL`: the agent is asked for its document, and a fresh context follows.",
+        takes: Takes::Number {
+            range: 1..=100,
+            set: |c, n| c.run.critical = n,
+        },
+    },
+    Key {
+        path: "run.limit",
+        default: "92",
+        doc: "Percent from which the end of the turn is not waited for.",
+        takes: Takes::Number {
+            range: 1..=100,
+            set: |c, n| c.run.limit = n,
+        },
+    },
+    Key {
+        path: "run.max_restarts",
+        default: "10",
+        doc: "How often an agent is started again by itself. 0: never; its context is only watched. `--max-restarts` goes before it, and takes `unlimited` too.",
+        takes: Takes::Number {
+            range: 0..=1_000_000,
+            set: |c, n| c.run.max_restarts = n,
+        },
+    },
+    Key {
+        path: "run.deadline_turns",
+        default: "1",
+        doc: "Turns that an agent has for its own document after it was asked. 0: it is not asked.",
+        takes: Takes::Number {
+            range: 0..=100,
+            set: |c, n| c.run.deadline_turns = n,
+        },
+    },
+    Key {
+        path: "run.deadline_tokens",
+        default: "15000",
+        doc: "Tokens that it may use for it.",
+        takes: Takes::Number {
+            range: 0..=1_000_000,
+            set: |c, n| c.run.deadline_tokens = n,
         },
     },
     Key {

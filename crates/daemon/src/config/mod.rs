@@ -18,7 +18,7 @@ pub use error::ConfigError;
 pub use keys::{KEYS, Key};
 pub use settings::{
     Agent, Agents, Channel, Config, Daemon, Delivery, Gate, Generic, Handoff, Layout, LogLevel,
-    Notify, Retention, Store, Tmux, TmuxSocket,
+    Notify, Retention, Run, Store, Tmux, TmuxSocket,
 };
 
 pub(crate) use nearest::{distance, nearest};

@@ -18,6 +18,7 @@ pub struct Config {
     pub context: Context,
     pub handoff: Handoff,
     pub channel: Channel,
+    pub run: Run,
     pub notify: Notify,
     pub retention: Retention,
     pub store: Store,
@@ -161,6 +162,32 @@ impl Default for Channel {
         Self {
             dir: None,
             expire_after: Some(Duration::from_secs(2 * 3600)),
+        }
+    }
+}
+
+/// What `sm run` goes by; percent of a context's window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Run {
+    pub early_warn: u32,
+    pub warn: u32,
+    pub critical: u32,
+    pub limit: u32,
+    pub max_restarts: u32,
+    pub deadline_turns: u32,
+    pub deadline_tokens: u32,
+}
+
+impl Default for Run {
+    fn default() -> Self {
+        Self {
+            early_warn: 50,
+            warn: 65,
+            critical: 75,
+            limit: 92,
+            max_restarts: 10,
+            deadline_turns: 1,
+            deadline_tokens: 15_000,
         }
     }
 }

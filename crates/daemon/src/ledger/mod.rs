@@ -9,11 +9,10 @@ mod keep;
 mod told;
 
 pub use compose::{BUDGET, Seen, about, of_before, write};
-pub use keep::Kept;
+pub use keep::{Keeper, Kept, Source};
 
 use crate::clock;
 use crate::hub::{Handle, Hub, lock};
-use keep::{Keeper, Source};
 use sm_agents::kind;
 use sm_core::{AgentKind, SessionId};
 use sm_ledger::Dialect;

@@ -1,4 +1,27 @@
-//! stub
-pub mod arguments;
-pub mod level;
-pub mod rotation;
+//! Going on in a fresh context when one is full, without a daemon: the agent's hooks speak to a small
+//! server of the run's own, a pure machine decides when a context is left, its document becomes a
+//! handoff of the project's channel, and the next agent begins with it.
+//!
+//! The user's own files are never written, and nothing is given to an agent that the person has not
+//! given it, but our hooks and the handoff.
+
+mod arguments;
+mod asked;
+mod brain;
+mod document;
+mod earlier;
+mod folder;
+mod leaving;
+mod level;
+mod rotation;
+mod server;
+mod session;
+mod transcript;
+
+pub use arguments::is_one_shot;
+pub use brain::{Begin, RotateError, Rotating};
+pub use document::{Given, INLINE};
+pub use folder::Folder;
+pub use level::Thresholds;
+pub use rotation::{Restarts, Rules};
+pub use session::Setup;

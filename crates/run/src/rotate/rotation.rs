@@ -75,6 +75,8 @@ pub enum Event {
     Stopping {
         background: Vec<String>,
     },
+    /// The agent is about to summarise its own context by itself: there is no room left.
+    CompactionNear,
     /// The turn ended without listening: an API error, a limit.
     Broken,
     /// A person interrupted it.
@@ -179,6 +181,8 @@ pub struct Rotation {
     document: Option<String>,
     /// A turn runs.
     working: bool,
+    /// The last turn has ended, and nobody has said anything since.
+    stopped: bool,
     /// Something was done in this context that its predecessor had not.
     worked: bool,
     /// Prompts of this context; the first of a successor is ours.
@@ -195,6 +199,7 @@ impl Rotation {
             reading: Reading::default(),
             document: None,
             working: false,
+            stopped: false,
             worked: false,
             prompts: 0,
             restarts: 0,
@@ -213,6 +218,11 @@ impl Rotation {
         self.phase == Phase::Leaving
     }
 
+    /// Whether nothing is ever started again.
+    pub fn restarts_never(&self) -> bool {
+        self.rules.restarts.never()
+    }
+
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         if self.phase == Phase::Leaving {
             return Vec::new(); // nothing that it says now changes anything
@@ -224,9 +234,14 @@ impl Rotation {
             Event::Prompted => self.prompted(),
             Event::ToolsRan => self.tools_ran(),
             Event::Stopping { background } => self.stopping(background),
+            Event::CompactionNear => match self.may_leave() {
+                true => self.leave_full(Vec::new()),
+                false => Vec::new(),
+            },
             Event::Broken => self.broken(),
             Event::Interrupted => {
                 self.working = false;
+                self.stopped = false;
                 Vec::new()
             }
             Event::HandedOver { document } => {
@@ -242,6 +257,17 @@ impl Rotation {
                 true => vec![Effect::Note("a restart was asked for, but none is allowed")],
                 false => self.leave(Why::Signal, Document::Found, Vec::new()),
             },
+        }
+    }
+
+    /// The handoff could not be made: the context is not left, and the next end of a turn tries
+    /// again.
+    pub fn not_left(&mut self) {
+        if self.phase == Phase::Leaving {
+            self.phase = Phase::Asked {
+                turns: 0,
+                tokens: self.reading.tokens,
+            };
         }
     }
 
@@ -267,6 +293,7 @@ impl Rotation {
     fn begin(&mut self) -> Vec<Effect> {
         self.document = None;
         self.working = false;
+        self.stopped = false;
         self.worked = false;
         self.prompts = 0;
         self.emptied()
@@ -277,6 +304,7 @@ impl Rotation {
     }
 
     fn emptied(&mut self) -> Vec<Effect> {
+        self.stopped = false;
         self.phase = Phase::Watched;
         self.reading = Reading::default();
         self.show(Level::Ok)
@@ -301,7 +329,12 @@ impl Rotation {
                 Phase::Full { .. } | Phase::Asked { .. } | Phase::Leaving => {}
             }
         }
-        if self.working && self.may_leave() && self.reading.at_the_limit(&self.rules.thresholds) {
+        let now = match self.working {
+            true => self.reading.at_the_limit(&self.rules.thresholds),
+            // What the turn has used was learned after its end.
+            false => self.stopped && level == Level::Critical,
+        };
+        if now && self.may_leave() {
             effects.extend(self.leave_full(Vec::new()));
         }
         effects
@@ -313,6 +346,7 @@ impl Rotation {
 
     fn prompted(&mut self) -> Vec<Effect> {
         self.working = true;
+        self.stopped = false;
         self.prompts = self.prompts.saturating_add(1);
         if self.prompts > 1 {
             self.worked = true; // somebody goes on with it
@@ -322,6 +356,7 @@ impl Rotation {
 
     fn tools_ran(&mut self) -> Vec<Effect> {
         self.working = true;
+        self.stopped = false;
         self.worked = true;
         self.tell()
     }
@@ -383,6 +418,7 @@ impl Rotation {
             Phase::Watched | Phase::Warned | Phase::Leaving => {}
         }
         self.working = false;
+        self.stopped = true;
         Vec::new()
     }
 

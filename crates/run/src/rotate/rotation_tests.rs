@@ -169,6 +169,30 @@ fn near_the_limit_the_turn_is_not_waited_for() {
 }
 
 #[test]
+fn what_a_turn_has_used_may_be_learned_after_its_end() {
+    let late = || vec![Effect::Show(Level::Critical)];
+    let mut m = machine();
+    play(
+        &mut m,
+        &[Event::Prompted, full(40.0), Event::ToolsRan, stop()],
+    );
+    let done = m.step(full(80.0));
+    assert_eq!(done[1..], leave(Why::Full, Document::Ledger));
+    // Nobody has worked yet, a person goes on, or interrupted it: then it can wait.
+    let mut m = machine();
+    assert_eq!(m.step(full(80.0)), late());
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, stop(), Event::Prompted]);
+    assert_eq!(m.step(full(80.0)), late());
+    let mut m = machine();
+    play(
+        &mut m,
+        &[Event::Prompted, stop(), Event::Prompted, Event::Interrupted],
+    );
+    assert_eq!(m.step(full(80.0)), late());
+}
+
+#[test]
 fn a_turn_that_breaks_in_a_full_context_is_its_last() {
     let mut m = machine();
     assert_eq!(play(&mut m, &[Event::Prompted, Event::Broken]), []);
@@ -179,6 +203,32 @@ fn a_turn_that_breaks_in_a_full_context_is_its_last() {
     play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
     assert_eq!(m.step(Event::Interrupted), []);
     assert_eq!(m.step(full(95.0)), []);
+}
+
+#[test]
+fn a_compaction_of_the_agents_own_is_forestalled() {
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, full(20.0)]);
+    assert_eq!(
+        m.step(Event::CompactionNear),
+        leave(Why::Full, Document::Ledger)
+    );
+    let mut m = with(Restarts::AtMost(0));
+    assert_eq!(m.step(Event::CompactionNear), []);
+}
+
+#[test]
+fn a_context_is_not_left_without_a_handoff() {
+    let mut m = machine();
+    play(
+        &mut m,
+        &[Event::Prompted, full(80.0), Event::ToolsRan, stop()],
+    );
+    m.not_left();
+    assert!(!m.is_leaving());
+    assert_eq!(m.clone().ended(Ending::Other), After::Exit);
+    let again = play(&mut m, &[Event::Prompted, stop()]);
+    assert_eq!(again, leave(Why::Full, Document::Ledger));
 }
 
 #[test]

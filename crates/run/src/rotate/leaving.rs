@@ -1,0 +1,329 @@
+//! Leaving a context: its document is written, becomes a handoff of the channel, and only then is the
+//! process told to end. And the other side: the handoff that a new context is given.
+//!
+//! Nothing here ends a process whose work is not in a handoff that is on disk.
+
+use std::path::Path;
+use std::time::Duration;
+
+use jiff::tz::TimeZone;
+use sm_channel::{
+    Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, RealFiles,
+    Status, Which, header_of,
+};
+use sm_core::AgentKind;
+use sm_daemon::{Keeper, Source, clock};
+use sm_ledger::{Frame, document as ledger_document};
+
+use super::document::{self, Given, Heading, INLINE, LEDGER_BUDGET};
+use super::earlier;
+use super::folder::{Dead, last_dead};
+use super::rotation::{Document, Why};
+use super::session::{Handed, Leaving, Session, State};
+use super::transcript::{dialect, last_words};
+use crate::brain::Control;
+
+/// An agent has this long to end by itself.
+const GRACE: Duration = Duration::from_secs(10);
+/// No record is so long.
+const LARGEST_RECORD: u64 = 1 << 30;
+
+impl Session {
+    fn channel(&self) -> Channel<RealFiles> {
+        let setup = &self.setup;
+        Channel::new(
+            setup.place.clone(),
+            setup.channel.clone(),
+            setup.expiry,
+            RealFiles::new(Duration::from_secs(10)),
+        )
+    }
+
+    /// Makes the handoff, and has the process ended. If it cannot be made, the agent goes on.
+    pub fn leave(&self, leaving: &Leaving) {
+        let made = self.make(leaving);
+        let mut state = self.lock();
+        let process = state.process;
+        match (made, process) {
+            (Ok(handed), Some(agent)) => {
+                let why = match leaving.why {
+                    Why::Full => "its context is full",
+                    Why::Agent => "the agent has handed over",
+                    Why::Signal => "a restart was asked for",
+                };
+                self.log(&format!("{} leaves: {why} ({})", self.setup.id, handed.id));
+                state.prepared = Some(handed);
+                drop(state);
+                self.send(Control::End {
+                    agent,
+                    grace: GRACE,
+                });
+            }
+            (Ok(handed), None) => state.prepared = Some(handed), // it has ended meanwhile
+            (Err(error), _) => {
+                state.rotation.not_left();
+                self.log(&format!("the handoff could not be made: {error}"));
+            }
+        }
+    }
+
+    fn make(&self, leaving: &Leaving) -> Result<Handed, ChannelError> {
+        let _one = self.one_at_a_time();
+        let session = {
+            let state = self.lock();
+            self.session_name(&state)
+        };
+        let (kind, text) = match &leaving.document {
+            Document::Agents(asked) => {
+                let text = self.lock().documents.get(asked).cloned();
+                let ours = self.automatic(&session, &leaving.background);
+                let text = match text.filter(|text| !text.trim().is_empty()) {
+                    Some(text) => document::agents(&text, &leaving.background),
+                    None => ours, // asked for without one (`--auto`)
+                };
+                (Kind::Manual, text)
+            }
+            Document::Found => match self.found(&session)? {
+                Some(loaded) => return Ok(self.handed(&loaded)),
+                None => (Kind::Auto, self.automatic(&session, &leaving.background)),
+            },
+            Document::Ledger => (Kind::Auto, self.automatic(&session, &leaving.background)),
+        };
+        self.create(&session, kind, &text)
+    }
+
+    /// What names the session in the channel: the conversation, where the agent has one.
+    pub fn session_name(&self, state: &State) -> String {
+        match &state.line {
+            Some(line) => line.session.clone(),
+            None => self.setup.id.clone(),
+        }
+    }
+
+    /// The handoff that another program has made of this session, if it is still to be had.
+    fn found(&self, session: &str) -> Result<Option<Loaded>, ChannelError> {
+        if !self.setup.place.is_there() {
+            return Ok(None);
+        }
+        let mut channel = self.channel();
+        let manifest = channel.manifest()?;
+        let current = manifest.as_ref().and_then(|manifest| manifest.current());
+        let ours = current.is_some_and(|current| {
+            current.session == session
+                && current.status_at(jiff::Timestamp::now(), self.setup.expiry) == Status::Active
+        });
+        if !ours {
+            return Ok(None);
+        }
+        let id = channel.active()?;
+        let document = channel.active_document()?;
+        Ok(id
+            .zip(document)
+            .map(|(id, (_, document))| Loaded { id, document }))
+    }
+
+    fn create(&self, session: &str, kind: Kind, text: &str) -> Result<Handed, ChannelError> {
+        self.setup.place.ensure()?;
+        let mut channel = self.channel();
+        let created = channel.create(&NewHandoff {
+            session,
+            pid: std::process::id(),
+            working_dir: &self.setup.cwd.to_string_lossy(),
+            kind,
+            text: text.as_bytes(),
+            occupied: Occupied::StepAside,
+        })?;
+        let document = self.read_by_id(&created.id)?;
+        Ok(self.handed(&Loaded {
+            id: created.id,
+            document,
+        }))
+    }
+
+    /// Where it is now, without consuming it.
+    fn read_by_id(&self, id: &HandoffId) -> Result<Vec<u8>, ChannelError> {
+        let mut channel = self.channel();
+        if channel.active()?.as_ref() == Some(id)
+            && let Some((_, document)) = channel.active_document()?
+        {
+            return Ok(document);
+        }
+        let which = Which::Id(id.clone());
+        channel
+            .load(&which, std::process::id())
+            .map(|loaded| loaded.document)
+    }
+
+    /// As its successor is told of it.
+    fn handed(&self, loaded: &Loaded) -> Handed {
+        let document = String::from_utf8_lossy(&loaded.document);
+        let of = |key| header_of(&loaded.document, key);
+        let channel = of("CHANNEL").and_then(|name| name.parse::<ChannelName>().ok());
+        let path = self.setup.place.archived(&loaded.id);
+        let given = Given {
+            id: &loaded.id,
+            channel: channel.as_ref().unwrap_or(&self.setup.channel),
+            session: of("SESSION").unwrap_or("unknown"),
+            kind: match of("TYPE") {
+                Some("manual") => Kind::Manual,
+                Some("bye") => Kind::Bye,
+                Some(_) | None => Kind::Auto,
+            },
+            document: &document,
+            path: &path.to_string_lossy(),
+        };
+        let inline = given.inline(INLINE);
+        let prompt = match super::session::gives_inline(self.setup.agent) {
+            true => given.prompt(),
+            false => given.prompt_with_document(),
+        };
+        Handed {
+            id: loaded.id.clone(),
+            inline,
+            prompt,
+        }
+    }
+
+    /// Its context has it: nobody else is to get it.
+    pub fn consume(&self, id: &HandoffId) {
+        let _one = self.one_at_a_time();
+        let which = Which::Id(id.clone());
+        if let Err(error) = self.channel().load(&which, std::process::id()) {
+            self.log(&format!("{id} was given to its successor, but: {error}"));
+        }
+    }
+
+    fn automatic(&self, session: &str, background: &[String]) -> String {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let transcript = state.follower.as_ref().map(|f| f.path().to_path_buf());
+        let of = Of {
+            agent: self.setup.agent,
+            cwd: &self.setup.cwd.to_string_lossy(),
+            channel: &self.setup.channel,
+            session,
+            generation: state.generation,
+            transcript: transcript.as_deref(),
+            earlier: &state.earlier,
+        };
+        let (text, said) = of.document(&mut state.keeper, self.setup.folder.path(), background);
+        state.earlier = said;
+        text
+    }
+
+    /// What was handed over before the process ended by itself: it is not to be lost.
+    pub fn keep_asked(&self) -> Option<HandoffId> {
+        let (session, text) = {
+            let state = self.lock();
+            let text = state.asked.as_ref().and_then(|id| state.documents.get(id));
+            (self.session_name(&state), text.cloned()?)
+        };
+        let _one = self.one_at_a_time();
+        match self.create(&session, Kind::Manual, &text) {
+            Ok(handed) => Some(handed.id),
+            Err(error) => {
+                self.log(&format!("what was handed over could not be kept: {error}"));
+                None
+            }
+        }
+    }
+
+    /// The handoff to begin with: the channel's active one, else what a run that died has left.
+    pub fn first(&self) -> Result<Handed, ChannelError> {
+        let _one = self.one_at_a_time();
+        let mut channel = self.channel();
+        let none = || ChannelError::None {
+            channel: self.setup.channel.to_string(),
+        };
+        if self.setup.place.is_there()
+            && let (Some(id), Some((_, document))) = (channel.active()?, channel.active_document()?)
+        {
+            return Ok(self.handed(&Loaded { id, document }));
+        }
+        let dead = last_dead(&self.setup.paths, self.setup.channel.as_str()).ok_or_else(none)?;
+        let text = of_dead(&dead, &self.setup.channel).ok_or_else(none)?;
+        let session = dead.about.conversation.clone().unwrap_or_default();
+        let handed = self.create(&session, Kind::Auto, &text)?;
+        dead.remove();
+        Ok(handed)
+    }
+}
+
+fn of_dead(dead: &Dead, channel: &ChannelName) -> Option<String> {
+    let about = &dead.about;
+    let of = Of {
+        agent: about.kind()?,
+        cwd: &about.cwd,
+        channel,
+        session: about.conversation.as_deref()?,
+        generation: about.generation,
+        transcript: about.transcript.as_deref(),
+        earlier: &about.earlier,
+    };
+    Some(of.document(&mut None, &dead.folder, &[]).0)
+}
+
+/// Whose document is written.
+struct Of<'a> {
+    agent: AgentKind,
+    cwd: &'a str,
+    channel: &'a ChannelName,
+    session: &'a str,
+    generation: u32,
+    transcript: Option<&'a Path>,
+    /// What people have said in the contexts before this one.
+    earlier: &'a [String],
+}
+
+impl Of<'_> {
+    /// The document, and what people have said until now.
+    fn document(
+        &self,
+        keeper: &mut Option<Keeper>,
+        folder: &Path,
+        background: &[String],
+    ) -> (String, Vec<String>) {
+        let (recent, ledger, said) = match (dialect(self.agent), self.transcript) {
+            (Some(dialect), Some(transcript)) => {
+                let keeper = Keeper::of(
+                    keeper,
+                    folder,
+                    Source {
+                        dialect,
+                        generation: self.generation,
+                        conversation: Some(self.session.to_owned()),
+                        transcript: transcript.to_path_buf(),
+                    },
+                );
+                // What cannot be read is not known; the rest is said all the same.
+                let read = keeper.advance(LARGEST_RECORD);
+                let frame = Frame {
+                    now: Some(clock::now()),
+                    in_flight: background.to_vec(),
+                    rest: Some(transcript.to_string_lossy().into_owned()),
+                    ..Frame::default()
+                };
+                let kept = keeper.kept();
+                let (known, said) = earlier::joined(kept.compacted(), self.earlier);
+                let known = (!kept.is_empty() && read.is_ok())
+                    .then(|| ledger_document(&known, &frame, LEDGER_BUDGET));
+                (last_words(dialect, transcript), known, said)
+            }
+            (Some(_) | None, Some(_) | None) => (String::new(), None, self.earlier.to_vec()),
+        };
+        let now = jiff::Timestamp::now().to_zoned(TimeZone::system());
+        let text = document::automatic(
+            &Heading {
+                title: "Auto-Handoff (Context Full)",
+                time: &now.strftime("%Y-%m-%d %H:%M").to_string(),
+                project: self.cwd,
+                channel: self.channel,
+                session: self.session,
+            },
+            &recent,
+            ledger.as_deref(),
+            background,
+        );
+        (text, said)
+    }
+}

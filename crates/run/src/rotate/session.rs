@@ -1,0 +1,550 @@
+//! What is known of the running agent, and what its hooks mean for the rotation. The only place
+//! where the machine is stepped.
+//!
+//! It must never answer for another process than the agent, nor keep a hook waiting longer than
+//! hooks wait.
+
+use std::collections::{HashMap, VecDeque};
+use std::io::Write;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use sm_agents::{answer, kind, parse_hook};
+use sm_channel::{ChannelName, DotFile, HandoffId, Place, RealFiles, SessionLine};
+use sm_client::Paths;
+use sm_client::process::Process;
+use sm_core::effect::Answer;
+use sm_core::signal::{BreakReason, ContextSource, EndReason, Origin, Signal};
+use sm_core::{AgentKind, ConversationId};
+use sm_daemon::{Keeper, clock};
+
+use super::folder::{About, Folder};
+use super::level::{Reading, status_line};
+use super::rotation::{Document, Effect, Event, Notice, Rotation, Why};
+use super::transcript::Follower;
+use crate::brain::Control;
+
+/// An agent writes its record a moment after it has spoken. A hook waits 230 ms in all.
+const FOR_THE_RECORD: Duration = Duration::from_millis(150);
+const LOOK_AGAIN: Duration = Duration::from_millis(15);
+
+/// What does not change while `sm run` runs.
+pub struct Setup {
+    pub agent: AgentKind,
+    /// Program and fixed arguments.
+    pub program: Vec<String>,
+    /// What the person wrote behind the agent's name.
+    pub args: Vec<String>,
+    pub cwd: PathBuf,
+    /// Where the agent keeps its own files.
+    pub agent_home: Option<PathBuf>,
+    pub hook_program: String,
+    pub id: String,
+    pub secret: String,
+    pub folder: Folder,
+    /// Of this instance of sm.
+    pub paths: Paths,
+    /// Where the terminal's output is written down.
+    pub log: Option<PathBuf>,
+    pub place: Place,
+    pub channel: ChannelName,
+    pub expiry: Option<Duration>,
+    pub gate: sm_daemon::config::Gate,
+    pub largest_document: u64,
+}
+
+/// A handoff on its way from one context to the next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Handed {
+    pub id: HandoffId,
+    pub inline: String,
+    pub prompt: String,
+}
+
+/// What a context is left for, once that is decided.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Leaving {
+    pub why: Why,
+    pub document: Document,
+    pub background: Vec<String>,
+}
+
+pub struct State {
+    pub rotation: Rotation,
+    pub process: Option<Process>,
+    pub conversation: Option<ConversationId>,
+    pub follower: Option<Follower>,
+    pub keeper: Option<Keeper>,
+    pub generation: u32,
+    window: Option<u64>,
+    tokens: Option<u64>,
+    answered: bool,
+    /// When the running turn began.
+    pub turn_since: Option<sm_core::Timestamp>,
+    /// The agent said that a person has ended it.
+    pub person_exit: bool,
+    /// For the process that runs, not told yet.
+    pub pending: Option<Handed>,
+    /// For the next process.
+    pub prepared: Option<Handed>,
+    /// What was handed over with `sm handoff` and has not run: the asker's id and the text.
+    pub documents: HashMap<String, String>,
+    pub asked: Option<String>,
+    /// What people have said in the contexts before this one.
+    pub earlier: Vec<String>,
+    /// The line of `.current-session` that is ours.
+    pub line: Option<SessionLine>,
+    shown: Option<String>,
+    ignored: Option<SessionLine>,
+}
+
+pub struct Session {
+    pub setup: Setup,
+    state: Mutex<State>,
+    outbox: Mutex<VecDeque<Control>>,
+    bell: UnixStream,
+    /// A channel's lock is the process's: our threads take turns.
+    channels: Mutex<()>,
+}
+
+/// What a hook is answered, and what follows.
+pub struct Heard {
+    pub printed: Vec<u8>,
+    pub then: Then,
+}
+
+pub enum Then {
+    Nothing,
+    /// The document has reached its context.
+    Consume(HandoffId),
+    Leave(Leaving),
+}
+
+impl Heard {
+    fn nothing() -> Self {
+        Self {
+            printed: Vec::new(),
+            then: Then::Nothing,
+        }
+    }
+}
+
+impl Session {
+    /// `bell`: whoever listens asks for what is in the outbox.
+    pub fn new(setup: Setup, rotation: Rotation, bell: UnixStream) -> Self {
+        Self {
+            setup,
+            state: Mutex::new(State {
+                rotation,
+                process: None,
+                conversation: None,
+                follower: None,
+                keeper: None,
+                generation: 1,
+                window: None,
+                tokens: None,
+                answered: false,
+                turn_since: None,
+                person_exit: false,
+                pending: None,
+                prepared: None,
+                documents: HashMap::new(),
+                asked: None,
+                earlier: Vec::new(),
+                line: None,
+                shown: None,
+                ignored: None,
+            }),
+            outbox: Mutex::new(VecDeque::new()),
+            bell,
+            channels: Mutex::new(()),
+        }
+    }
+
+    pub fn one_at_a_time(&self) -> MutexGuard<'_, ()> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn send(&self, control: Control) {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        outbox.push_back(control);
+        // Full: it rings already.
+        let _ = (&self.bell).write(&[1]);
+    }
+
+    pub fn next_control(&self) -> Option<Control> {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        outbox.pop_front()
+    }
+
+    /// For `handoff.log`, where hooks and other tools write too.
+    pub fn log(&self, text: &str) {
+        sm_channel::log_line(&self.setup.place, &self.setup.channel, text);
+    }
+
+    /// A hook of the agent's. `ancestors` is the chain of processes it came through.
+    pub fn hook(&self, event: &str, body: &[u8], ancestors: &str) -> Heard {
+        let agent = self.setup.agent;
+        let parsed = parse_hook(agent, event, body, clock::now());
+        let mut state = self.lock();
+        let state = &mut *state;
+        let own = state.process.map(|process| sm_core::Process {
+            pid: process.pid,
+            start: process.start,
+        });
+        let origin = match parsed.origin_hint {
+            Some(origin) => origin,
+            None => sm_daemon::origin_of(agent, own, ancestors),
+        };
+        match origin {
+            Origin::Own | Origin::Unknown => {}
+            Origin::SubAgent | Origin::Nested => return Heard::nothing(),
+        }
+        let says = parsed.conversation;
+        let known = says.is_none() || says == state.conversation;
+        let (events, then) = match parsed.signal {
+            Signal::ContextStarted { source, transcript } => {
+                self.adopt(state, says, transcript.as_deref());
+                return self.began(state, event, source, known);
+            }
+            Signal::PromptAccepted { transcript, .. } => {
+                self.adopt(state, says, transcript.as_deref());
+                self.read(state);
+                state.answered = false;
+                state.turn_since = Some(clock::now());
+                let consumed = state.pending.take().map(|handed| handed.id);
+                (
+                    vec![Event::Prompted],
+                    consumed.map_or(Then::Nothing, Then::Consume),
+                )
+            }
+            // One of a conversation that was left.
+            _ if !known => return Heard::nothing(),
+            Signal::ToolsFinished => {
+                self.read(state);
+                state.answered = false; // what it makes of them is still to come
+                (vec![Event::ToolsRan], Then::Nothing)
+            }
+            Signal::Stopping {
+                background_tasks, ..
+            } => {
+                self.read_answer(state);
+                let background = background_tasks;
+                (vec![Event::Stopping { background }], Then::Nothing)
+            }
+            Signal::TurnBroken(reason) => {
+                self.read(state);
+                let event = match reason {
+                    BreakReason::Interrupted | BreakReason::Denied => Event::Interrupted,
+                    BreakReason::ApiError(_) | BreakReason::Other(_) => Event::Broken,
+                };
+                (vec![event], Then::Nothing)
+            }
+            Signal::CompactionStarting { automatic: true } => {
+                self.read(state);
+                (vec![Event::CompactionNear], Then::Nothing)
+            }
+            Signal::CompactionDone => {
+                state.tokens = None;
+                (vec![Event::Compacted], Then::Nothing)
+            }
+            Signal::ContextEnded {
+                reason: EndReason::Exit,
+            } => {
+                state.person_exit = true;
+                return Heard::nothing();
+            }
+            Signal::Usage(sample) => {
+                state.window = sample.window.or(state.window);
+                state.tokens = sample.tokens.or(state.tokens);
+                let effects = self.sample(state, sample.used_percentage);
+                return self.carry_out(state, event, effects, Then::Nothing);
+            }
+            Signal::CompactionStarting { automatic: false }
+            | Signal::ContextEnded {
+                reason: EndReason::Clear | EndReason::Other,
+            }
+            | Signal::Working
+            | Signal::PersonNeeded(_)
+            | Signal::CompactionReported
+            | Signal::MailboxOpen { .. }
+            | Signal::Other(_) => return Heard::nothing(),
+        };
+        let mut effects = self.sample(state, None);
+        for event in events {
+            effects.extend(state.rotation.step(event));
+        }
+        self.carry_out(state, event, effects, then)
+    }
+
+    /// A context began; the first of a successor is given what was handed over.
+    fn began(&self, state: &mut State, event: &str, source: ContextSource, known: bool) -> Heard {
+        let compacted = source == ContextSource::Compact;
+        state.tokens = None;
+        state.answered = false;
+        let effects = state.rotation.step(match compacted {
+            true => Event::Compacted,
+            false => Event::ContextBegan,
+        });
+        let mut heard = self.carry_out(state, event, effects, Then::Nothing);
+        let first = matches!(source, ContextSource::Startup | ContextSource::Other) || known;
+        if let (true, false, Some(handed)) = (first, compacted, &state.pending)
+            && gives_inline(self.setup.agent)
+        {
+            let text = handed.inline.clone();
+            heard.printed = answer(self.setup.agent, event, &Answer::Context { text }, None);
+            if let Some(handed) = state.pending.take() {
+                heard.then = Then::Consume(handed.id);
+            }
+        }
+        heard
+    }
+
+    /// The conversation that the agent says it has.
+    fn adopt(&self, state: &mut State, says: Option<ConversationId>, transcript: Option<&str>) {
+        let Some(conversation) = says else {
+            return;
+        };
+        let path = transcript.map(PathBuf::from).or_else(|| {
+            let home = self.setup.agent_home.as_deref()?;
+            kind::transcript_path(self.setup.agent, home, &self.setup.cwd, &conversation)
+        });
+        let same = state.conversation.as_ref() == Some(&conversation)
+            && state.follower.as_ref().map(Follower::path) == path.as_deref();
+        if same {
+            return;
+        }
+        self.follow(state, conversation, path.as_deref());
+    }
+
+    /// Turns to a conversation and tells everybody that this is the one that runs.
+    pub fn follow(&self, state: &mut State, conversation: ConversationId, path: Option<&Path>) {
+        if state.conversation.as_ref() != Some(&conversation) {
+            state.tokens = None;
+            state.generation += u32::from(state.conversation.is_some());
+        }
+        state.follower = path
+            .map(|path| Follower::new(self.setup.agent, conversation.clone(), path.to_path_buf()));
+        let line = SessionLine {
+            session: conversation.to_string(),
+            path: path.map_or_else(String::new, |path| path.to_string_lossy().into_owned()),
+        };
+        state.conversation = Some(conversation);
+        self.tell_current(state, line);
+        self.write_about(state);
+    }
+
+    /// `.current-session` belongs to the newest wrapper: a later one's is not taken back.
+    pub fn tell_current(&self, state: &mut State, line: SessionLine) {
+        let file = DotFile::new(self.setup.place.current_session());
+        let there = file.read(&mut RealFiles::default()).ok().flatten();
+        let newest = state.line.is_none() || there.is_none() || there == state.line;
+        if newest && let Err(error) = file.write(&mut RealFiles::default(), &line) {
+            self.log(&format!(".current-session was not written: {error}"));
+        }
+        state.line = Some(line);
+        state.shown = None;
+    }
+
+    pub fn write_about(&self, state: &State) {
+        let Some(wrapper) = Process::this() else {
+            return;
+        };
+        let about = About {
+            pid: wrapper.pid,
+            start: wrapper.start,
+            agent: self.setup.agent.as_str().to_owned(),
+            cwd: self.setup.cwd.to_string_lossy().into_owned(),
+            channel: self.setup.channel.to_string(),
+            generation: state.generation,
+            conversation: state.conversation.as_ref().map(ToString::to_string),
+            transcript: state.follower.as_ref().map(|f| f.path().to_path_buf()),
+            earlier: state.earlier.clone(),
+        };
+        if let Err(error) = self.setup.folder.write(&about) {
+            self.log(&format!(
+                "what is known of this run was not written: {error}"
+            ));
+        }
+    }
+
+    /// Reads what the agent has written down meanwhile.
+    fn read(&self, state: &mut State) {
+        let Some(follower) = &mut state.follower else {
+            return;
+        };
+        let news = follower.read();
+        state.window = news.window.or(state.window);
+        if news.compacted {
+            state.tokens = None;
+        }
+        state.tokens = news.tokens.or(state.tokens);
+        state.answered |= news.answered;
+    }
+
+    /// The same, until the answer that ends this turn is there, or it would take too long.
+    fn read_answer(&self, state: &mut State) {
+        let until = Instant::now() + FOR_THE_RECORD;
+        loop {
+            self.read(state);
+            if state.answered || state.follower.is_none() || Instant::now() >= until {
+                return;
+            }
+            std::thread::sleep(LOOK_AGAIN);
+        }
+    }
+
+    fn sample(&self, state: &mut State, percent: Option<f64>) -> Vec<Effect> {
+        let share = match (state.tokens, state.window) {
+            (Some(tokens), Some(window)) if window > 0 => {
+                Some(tokens as f64 * 100.0 / window as f64)
+            }
+            (Some(_) | None, Some(_) | None) => percent,
+        };
+        let size = state.follower.as_ref().map(Follower::size);
+        let effects = state.rotation.step(Event::Sampled(Reading {
+            percent: share,
+            tokens: state.tokens,
+            size,
+        }));
+        self.show(state);
+        effects
+    }
+
+    /// Keeps `.context-status`, as long as the agent that others see is ours.
+    fn show(&self, state: &mut State) {
+        let size = state.follower.as_ref().map_or(0, Follower::size);
+        let line = status_line(state.rotation.level(), size);
+        if state.shown.as_ref() == Some(&line) {
+            return;
+        }
+        let file = DotFile::new(self.setup.place.current_session());
+        let there = file.read(&mut RealFiles::default()).ok().flatten();
+        if there.is_some() && there == state.line {
+            let path = self.setup.place.context_status();
+            let new = path.with_extension(self.setup.id.as_str());
+            let written = std::fs::write(&new, &line).and_then(|()| std::fs::rename(&new, &path));
+            if let Err(error) = written {
+                self.log(&format!(".context-status was not written: {error}"));
+            }
+        }
+        state.shown = Some(line);
+    }
+
+    fn carry_out(&self, state: &State, event: &str, effects: Vec<Effect>, then: Then) -> Heard {
+        let mut heard = Heard {
+            printed: Vec::new(),
+            then,
+        };
+        for effect in effects {
+            match effect {
+                Effect::Show(_) => {} // kept with every sample
+                Effect::Note(text) => self.log(text),
+                Effect::Tell(notice) => {
+                    let text = notice_text(notice, state);
+                    let answer_of = match event {
+                        "Stop" => Answer::Continue { text },
+                        _ => Answer::Context { text },
+                    };
+                    heard.printed = answer(self.setup.agent, event, &answer_of, None);
+                }
+                Effect::Leave {
+                    why,
+                    document,
+                    background,
+                } => {
+                    if event == "PreCompact" {
+                        let reason = "sm run goes on in a fresh context".to_owned();
+                        heard.printed =
+                            answer(self.setup.agent, event, &Answer::Block { reason }, None);
+                    }
+                    heard.then = Then::Leave(Leaving {
+                        why,
+                        document,
+                        background,
+                    });
+                }
+            }
+        }
+        heard
+    }
+
+    /// What no hook tells: a restart that another program asks for, a record that grows.
+    pub fn look(&self) -> Option<Leaving> {
+        let file = DotFile::new(self.setup.place.restart_session());
+        let asked = file.read(&mut RealFiles::default()).ok().flatten();
+        let mut state = self.lock();
+        let state = &mut *state;
+        state.process?;
+        self.read(state);
+        let mut effects = self.sample(state, None);
+        if let (Some(asked), Some(line)) = (asked, &state.line) {
+            if asked.session == line.session {
+                // Gone before it is acted on: it is good for one restart.
+                match file.remove_of(&mut RealFiles::default(), &asked.session) {
+                    Ok(true) => effects.extend(state.rotation.step(Event::Signalled)),
+                    Ok(false) => {}
+                    Err(error) => self.log(&format!(".restart-session: {error}")),
+                }
+            } else if state.ignored.as_ref() != Some(&asked) {
+                self.log(&format!(
+                    ".restart-session names {}, but {} runs here: ignored",
+                    asked.session, line.session
+                ));
+                state.ignored = Some(asked);
+            }
+        }
+        match self.carry_out(state, "", effects, Then::Nothing).then {
+            Then::Leave(leaving) => Some(leaving),
+            Then::Nothing | Then::Consume(_) => None,
+        }
+    }
+}
+
+/// Agents that take the document from a hook at their start; others get it with the prompt.
+pub fn gives_inline(agent: AgentKind) -> bool {
+    match agent {
+        AgentKind::Claude => true,
+        AgentKind::Codex | AgentKind::Generic => false,
+    }
+}
+
+fn notice_text(notice: Notice, state: &State) -> String {
+    let full = match (state.tokens, state.window) {
+        (Some(tokens), Some(window)) if window > 0 => {
+            format!(" at {} % of its window", tokens * 100 / window)
+        }
+        (Some(_) | None, Some(_) | None) => String::new(),
+    };
+    match notice {
+        Notice::WrapUp => format!(
+            "[sm run] This context is{full} and filling up. Finish what you are doing and begin nothing large; write down in files what must not be lost."
+        ),
+        Notice::WriteDocument => format!(
+            "[sm run] This context is{full}: after this turn the work goes on in a fresh one, which knows only what is written down. Write a handoff document now (`sm handoff --template` shows what belongs in it), run `sm handoff <path>` as your last action, and end your turn. Without it sm hands over what it can see itself."
+        ),
+    }
+}
+
+impl State {
+    /// For a new process.
+    pub fn begin_again(&mut self, handed: Option<Handed>) {
+        self.process = None;
+        self.conversation = None;
+        self.follower = None;
+        self.tokens = None;
+        self.answered = false;
+        self.turn_since = None;
+        self.person_exit = false;
+        self.documents.clear();
+        self.asked = None;
+        self.generation += 1;
+        self.pending = handed;
+    }
+}
