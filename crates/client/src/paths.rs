@@ -60,7 +60,10 @@ impl Paths {
     /// The places of one `sm run`, all below its folder.
     pub fn of_run(folder: &Path) -> Result<Self, PathError> {
         let home = folder.as_os_str().to_owned();
-        Self::resolve(|key| (key == "SM_HOME").then(|| home.clone()), platform::uid())
+        Self::resolve(
+            |key| (key == "SM_HOME").then(|| home.clone()),
+            platform::uid(),
+        )
     }
 
     /// From the given variables. Pure.

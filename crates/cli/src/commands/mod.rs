@@ -28,6 +28,7 @@ mod queue;
 mod rename;
 mod restore;
 mod run;
+mod run_rotating;
 mod send;
 mod serve;
 mod service;

@@ -6,8 +6,10 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sm_client::Paths;
+use sm_run::rotate::Begin;
 use sm_run::{NoRotation, RunError, Terminal};
 
+use super::run_rotating::{self, MaxRestarts, Wanted};
 use crate::client::fresh_id;
 use crate::error::{CommandError, Result};
 use crate::print;
@@ -16,7 +18,11 @@ use crate::print;
 const NOT_FOUND: u8 = 127;
 const NOT_RUNNABLE: u8 = 126;
 
-/// Runs an agent in this terminal, as if it had been started directly.
+/// Runs an agent in this terminal, as if it had been started directly, and goes on in a fresh
+/// context when its context is full.
+///
+/// Then sm writes down where the work stands, ends the agent, and starts it again with that, as
+/// often as --max-restarts says; never after you have ended it. No daemon is needed.
 ///
 /// Keys, mouse, paste, colours, size, job control and the exit code are the agent's; what it shows
 /// is written down, too. Without a terminal on both ends the agent simply takes the place of `sm`.
@@ -26,10 +32,22 @@ Examples:
   sm run claude
   sm run claude --model sonnet \"fix the failing test\"
   sm run codex
+  sm run --handoff claude
   sm run -- my-agent --flag
 Options of sm come before the agent's name; everything behind it is the agent's.
 Exit codes: the agent's; 128+n if signal n ended it; 127 if there is no such program, 126 if it cannot be run.")]
 pub struct Run {
+    /// Begin with the active handoff of this folder's channel, or with what a run that was killed
+    /// has left.
+    #[arg(long)]
+    handoff: bool,
+    /// How often the agent is started again by itself: a number, 0 for never, or `unlimited`.
+    /// Otherwise `run.max_restarts` of the configuration: 10.
+    #[arg(long, value_name = "N")]
+    max_restarts: Option<MaxRestarts>,
+    /// Hand off by this channel instead of this folder's.
+    #[arg(long, value_name = "NAME")]
+    channel: Option<String>,
     /// Say on stderr what sm does here that is not to be seen.
     #[arg(long, short)]
     verbose: bool,
@@ -48,11 +66,10 @@ pub struct Run {
 
 impl Run {
     pub fn run(self) -> Result<ExitCode> {
-        let mut words = self.agent.into_iter();
-        let Some(program) = words.next() else {
+        let Some((program, rest)) = self.agent.split_first() else {
             return Err(CommandError::usage("there is no agent to run"));
         };
-        let mut run = sm_run::Run::new(program).args(words);
+        let mut run = sm_run::Run::new(program).args(rest);
         let terminal = match Terminal::of_person() {
             Ok(Some(terminal)) => terminal,
             Ok(None) => {
@@ -78,7 +95,28 @@ impl Run {
                 folder.display()
             ));
         }
-        match sm_run::run(run, terminal, &mut NoRotation) {
+        let wanted = Wanted {
+            command: self.agent,
+            begin: match self.handoff {
+                true => Begin::Handoff,
+                false => Begin::Fresh,
+            },
+            restarts: self.max_restarts,
+            channel: self.channel,
+            log: run.log.clone(),
+        };
+        let code = match run_rotating::open(wanted)? {
+            Some((mut brain, run)) => {
+                let code = sm_run::run(run, terminal, &mut brain);
+                brain.close_after(&code);
+                if let Some(text) = brain.farewell() {
+                    print::note(text);
+                }
+                code
+            }
+            None => sm_run::run(run, terminal, &mut NoRotation),
+        };
+        match code {
             Ok(code) => Ok(ExitCode::from(u8::try_from(code & 0xff).unwrap_or(1))),
             Err(error) => Ok(not_started(&error)),
         }

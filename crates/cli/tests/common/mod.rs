@@ -7,6 +7,7 @@
 )]
 
 pub mod handoff;
+pub mod run;
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -19,6 +19,7 @@ mod ledger;
 mod life;
 mod monitor;
 mod people;
+mod run;
 mod soak;
 mod turns;
 

@@ -14,6 +14,7 @@ mod handoff_faults;
 mod installed;
 mod monitor;
 mod people;
+mod run;
 mod sandbox;
 mod start;
 mod texts;

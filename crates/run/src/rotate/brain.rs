@@ -177,6 +177,14 @@ impl Rotating {
         }
     }
 
+    /// For an agent that could not be started at all.
+    pub fn close_after(&self, code: &Result<i32, RunError>) {
+        if code.is_err() {
+            self.close();
+            self.session.setup.folder.remove();
+        }
+    }
+
     /// What the person is told when everything is over.
     pub fn farewell(&self) -> Option<&str> {
         self.farewell.as_deref()

@@ -1,0 +1,286 @@
+//! `sm run claude`: contexts that fill up are left for fresh ones, and nobody needs a daemon for it.
+
+use crate::claude;
+use crate::common::run::{PATIENCE, Walk, handed};
+use rustix::process::Pid;
+use serde_json::Value;
+use sm_testkit::model::{Request, conversation_of, texts_of};
+use sm_testkit::process::Process;
+use sm_testkit::wait_until;
+use std::collections::BTreeSet;
+
+const MODEL: [&str; 4] = ["--model", "claude-sonnet-4-5", "--allowedTools", "Bash"];
+/// Of 200,000.
+const LOW: u64 = 20_000;
+const HIGH: u64 = 160_000;
+
+/// Each context does one step of the work.
+const STEPS: [(&str, &str); 2] = [
+    ("begin the work", "RUN: sh step work"),
+    ("Continue from handoff", "RUN: sh step work"),
+];
+
+fn walk(test: &str) -> Option<Walk> {
+    let walk = Walk::new(claude(test)?);
+    walk.when(&STEPS);
+    Some(walk)
+}
+
+/// `sm run` with these options, and the person's first prompt.
+fn begin(walk: &Walk, options: &[&str]) {
+    let mut args = vec!["run"];
+    args.extend(options);
+    args.push("claude");
+    args.extend(MODEL);
+    args.extend(["--", "begin the work"]);
+    walk.start(&args);
+}
+
+fn all(context: &[Request]) -> String {
+    context
+        .iter()
+        .flat_map(texts_of)
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+fn manifest(walk: &Walk) -> Value {
+    let path = walk
+        .world
+        .env
+        .home()
+        .join(".claude/handoff/global.manifest.json");
+    serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+}
+
+fn dot_file(walk: &Walk, name: &str) -> Option<String> {
+    std::fs::read_to_string(walk.world.env.home().join(".claude").join(name)).ok()
+}
+
+#[test]
+fn run_goes_through_twenty_contexts_and_ends_when_told() {
+    const ROTATIONS: usize = 20;
+    let Some(walk) = walk("run_goes_through_twenty_contexts_and_ends_when_told") else {
+        return;
+    };
+    walk.tokens(HIGH);
+    begin(&walk, &["--max-restarts", "unlimited"]);
+    for n in 1..=ROTATIONS {
+        walk.reached("work", n);
+        if n == 1 {
+            let status = dot_file(&walk, ".context-status").unwrap();
+            assert!(
+                status.starts_with("OK:") || status.starts_with("CRITICAL:"),
+                "{status}"
+            );
+        }
+        if n == ROTATIONS {
+            walk.tokens(LOW);
+        }
+        walk.go_on("work", n);
+    }
+    walk.reached("work", ROTATIONS + 1);
+    let current = dot_file(&walk, ".current-session").unwrap();
+    walk.go_on("work", ROTATIONS + 1);
+    let contexts =
+        || Some(walk.contexts()).filter(|c| c.get(ROTATIONS).is_some_and(|c| c.len() >= 2));
+    let contexts = wait_until(PATIENCE, contexts).unwrap_or_else(|| panic!("{}", walk.about()));
+    assert_eq!(contexts.len(), ROTATIONS + 1, "{}", walk.about());
+
+    let mut ids = BTreeSet::new();
+    for (n, context) in contexts.iter().enumerate() {
+        let conversation = conversation_of(&context[0]).unwrap();
+        assert_eq!(
+            n == ROTATIONS,
+            current.starts_with(conversation),
+            "{current}"
+        );
+        if n == 0 {
+            continue;
+        }
+        let texts = all(context);
+        let previous = conversation_of(&contexts[n - 1][0]).unwrap();
+        assert!(ids.insert(handed(context)), "each has its own: {ids:?}");
+        for part in [
+            format!("Previous Session: {previous}\nType: auto\n"),
+            format!("**Session:** {previous}"),
+            format!("**Project:** {}", walk.world.env.project().display()),
+            "Channel: global\n".to_owned(),
+            "## Recent Activity".to_owned(),
+            "begin the work".to_owned(),
+            "## Instructions".to_owned(),
+        ] {
+            assert!(texts.contains(&part), "{part} is not in {texts}");
+        }
+    }
+    // Told in the turn, and gone on.
+    assert!(all(&contexts[0]).contains("[sm run] This context is at 80 % of its window"));
+    assert!(!all(&contexts[ROTATIONS]).contains("[sm run] This context is"));
+    let last = manifest(&walk);
+    assert_eq!(last["current"]["status"], "consumed", "{last}");
+    assert!(
+        ids.contains(last["current"]["id"].as_str().unwrap()),
+        "{last}"
+    );
+
+    walk.wait_seen("RUN done");
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+    assert_eq!(
+        walk.contexts().len(),
+        ROTATIONS + 1,
+        "nothing after a goodbye"
+    );
+    assert_eq!(dot_file(&walk, ".current-session"), None);
+    assert_eq!(dot_file(&walk, ".context-status"), None);
+    assert!(walk.world.daemon().is_none(), "nobody needed one");
+    let runs = walk.world.env.sm_home().join("state/runs");
+    assert_eq!(std::fs::read_dir(runs).unwrap().count(), 0);
+}
+
+#[test]
+fn run_gives_the_successor_what_its_agent_wrote() {
+    let Some(walk) = walk("run_gives_the_successor_what_its_agent_wrote") else {
+        return;
+    };
+    let notes = "# Where it stands\\n\\nthe parser is done, the printer is not\\n";
+    let hand = format!("RUN: printf '{notes}' > notes.md && sm handoff notes.md");
+    walk.when(&[
+        ("begin the work", &hand),
+        ("Continue from handoff", "RUN: sh step work"),
+    ]);
+    walk.tokens(LOW);
+    begin(&walk, &[]);
+    walk.reached("work", 1);
+    walk.go_on("work", 1);
+    let contexts = walk.wait_contexts(2);
+    let id = handed(&contexts[1]);
+    let (first, second) = (all(&contexts[0]), all(&contexts[1]));
+    assert!(
+        first.contains("Handoff scheduled — will execute after current turn completes"),
+        "{first}"
+    );
+    assert!(
+        second.contains("the parser is done, the printer is not"),
+        "{second}"
+    );
+    assert!(second.contains("Type: manual\n"), "{second}");
+    assert!(walk.world.daemon().is_none(), "nobody needed one");
+    let archived = walk
+        .world
+        .env
+        .home()
+        .join(format!(".claude/handoff/archive/{id}.md"));
+    assert!(archived.is_file());
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+}
+
+#[test]
+fn run_is_restarted_by_a_signal_that_names_its_session() {
+    let Some(walk) = walk("run_is_restarted_by_a_signal_that_names_its_session") else {
+        return;
+    };
+    walk.tokens(LOW);
+    begin(&walk, &[]);
+    walk.reached("work", 1);
+    let restart = walk.world.env.home().join(".claude/.restart-session");
+    let log = walk.world.env.home().join(".claude/handoff/handoff.log");
+    let other = "00000000-94b9-4841-b82f-a62cfb8efdc0";
+    std::fs::write(&restart, format!("{other}:/somewhere\n")).unwrap();
+    let ignored = || {
+        let log = std::fs::read_to_string(&log).unwrap_or_default();
+        log.contains(&format!(".restart-session names {other}"))
+            .then_some(())
+    };
+    assert!(wait_until(PATIENCE, ignored).is_some(), "{}", walk.about());
+    assert!(restart.is_file(), "it is somebody else's");
+    assert_eq!(walk.contexts().len(), 1);
+    // The shell library's order: the handoff first, then the signal.
+    let current = dot_file(&walk, ".current-session").unwrap();
+    let session = current.split(':').next().unwrap();
+    let made = walk
+        .world
+        .sm_with(&["channel", "create", "--type", "auto"], "left by a hook\n");
+    let id = made.exits(0).out.trim().to_owned();
+    std::fs::write(&restart, format!("{session}:/somewhere\n")).unwrap();
+    walk.reached("work", 2);
+    walk.go_on("work", 2);
+    let contexts = walk.wait_contexts(2);
+    assert_eq!(handed(&contexts[1]), id);
+    assert!(all(&contexts[1]).contains("left by a hook"));
+    assert!(!restart.exists(), "it was good for one restart");
+    walk.wait_seen("RUN done");
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+}
+
+#[test]
+fn run_stops_when_its_restarts_are_used_up() {
+    let Some(walk) = walk("run_stops_when_its_restarts_are_used_up") else {
+        return;
+    };
+    walk.tokens(HIGH);
+    begin(&walk, &["--max-restarts", "1"]);
+    for n in 1..=2 {
+        walk.reached("work", n);
+        walk.go_on("work", n);
+    }
+    assert_ne!(walk.code(), 0, "{}", walk.about());
+    assert_eq!(walk.contexts().len(), 2);
+    let last = manifest(&walk);
+    assert_eq!(last["current"]["status"], "active", "{last}");
+    let seen = walk.seen().replace('\n', "");
+    assert!(seen.contains("All restarts are used up"), "{seen}");
+    assert!(
+        seen.contains(last["current"]["id"].as_str().unwrap()),
+        "{seen}"
+    );
+}
+
+#[test]
+fn run_killed_is_gone_on_with_from_what_it_left() {
+    let Some(walk) = walk("run_killed_is_gone_on_with_from_what_it_left") else {
+        return;
+    };
+    walk.tokens(LOW);
+    begin(&walk, &[]);
+    walk.reached("work", 1);
+    let runs = walk.world.env.sm_home().join("state/runs");
+    let folder = std::fs::read_dir(&runs)
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap()
+        .path();
+    let about = || -> Option<Value> {
+        serde_json::from_slice(&std::fs::read(folder.join("run.json")).ok()?).ok()
+    };
+    let wrapper = about().unwrap()["pid"].as_i64().unwrap();
+    let wrapper = Process::find(Pid::from_raw(wrapper as i32).unwrap()).unwrap();
+    let agents = Process::with_env("SM_RUN", folder.as_os_str());
+    assert!(!agents.is_empty());
+    wrapper.kill();
+    walk.go_on("work", 1); // its tool is its own business
+    let gone = || agents.iter().all(|agent| !agent.is_alive()).then_some(());
+    assert!(wait_until(PATIENCE, gone).is_some(), "{}", walk.about());
+    let first = conversation_of(&walk.contexts()[0][0]).unwrap().to_owned();
+
+    let mut args = vec!["run", "--handoff", "claude"];
+    args.extend(MODEL);
+    walk.run("again", &args);
+    walk.reached("work", 2);
+    walk.go_on("work", 2);
+    let contexts = walk.wait_contexts(2);
+    handed(&contexts[1]);
+    let texts = all(&contexts[1]);
+    assert!(
+        texts.contains(&format!("Previous Session: {first}\n")),
+        "{texts}"
+    );
+    assert!(texts.contains("begin the work"), "{texts}");
+    assert!(!folder.exists(), "what was left is taken over");
+    let there = || walk.seen_of("again").contains("RUN done").then_some(());
+    assert!(
+        wait_until(PATIENCE, there).is_some(),
+        "{}",
+        walk.seen_of("again")
+    );
+}
