@@ -168,6 +168,12 @@ impl Session {
         self.adopt(seen.clone(), None, at, now);
     }
 
+    /// Somebody nobody knows has spoken just now: the status may not tell yet whether the agent is in
+    /// that conversation by now.
+    pub(super) fn meets_stranger(&self, now: Timestamp) -> bool {
+        self.rec.stranger.is_some() && now.since(self.stranger_at) < STATUS_LAG
+    }
+
     /// Somebody nobody knows has spoken; or everybody is known again.
     pub(super) fn met_stranger(&mut self, stranger: Option<ConversationId>) {
         if self.rec.stranger != stranger {

@@ -258,6 +258,11 @@ impl Session {
             }
             Some(Composer::Stashed) => self.mail_or_hold(&message, Hold::Stashed, now),
             Some(Composer::Shell) => self.mail_or_hold(&message, Hold::ShellMode, now),
+            // in the middle of being drawn
+            Some(Composer::Hidden) if self.lags(now) => {
+                self.drop_flight();
+                self.recheck_at = now.plus(LAG_LOOK);
+            }
             Some(Composer::Hidden) | None => self.held_for_now(Hold::UnknownScreen, now),
         }
     }
@@ -295,7 +300,8 @@ impl Session {
 
     /// Idle by its hook, and perhaps not yet by its other signs.
     pub(super) fn lags(&self, now: Timestamp) -> bool {
-        self.rec.state == State::Idle && now.since(self.rec.since) < LAG
+        let since = self.rec.since.max(self.rec.context_since);
+        self.rec.state == State::Idle && now.since(since) < LAG
     }
 
     /// The agent is in a conversation that is not (yet) known to be the session's.

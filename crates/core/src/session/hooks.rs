@@ -54,6 +54,7 @@ impl Session {
             Voice::Stranger => {
                 self.ignore(&call, "of an unknown conversation");
                 self.met_stranger(call.conversation);
+                self.stranger_at = now;
                 self.ask(now);
                 return Answered::No;
             }

@@ -12,7 +12,9 @@ use crate::words;
 
 /// An agent may take this long to show a paste.
 pub(super) const PASTE_PATIENCE: i64 = 8_000;
-/// The longest time between two looks at a text that waits for somebody else.
+/// The times between two looks at a text that waits for somebody else. What lacks its Enter is
+/// mostly not drawn yet, or the end of the last turn is not: that is a matter of a few frames.
+const LOOK_SOONEST: i64 = 4;
 const LOOK_LONGEST: i64 = 5_000;
 /// A look at the composer that took longer than this is too old for a key.
 pub(super) const FRESH: i64 = 500;
@@ -169,7 +171,7 @@ impl Session {
         match composer {
             Composer::Ours if dialog || busy => {
                 // a turn began under our hands: our text waits in the composer for its end
-                self.look_later(waited, 500, now);
+                self.look_later(flight, 500, now);
             }
             Composer::Ours if flight.tries >= ENTERS && waited < PASTE_PATIENCE => {
                 self.hold_flight(Hold::NotTaken);
@@ -177,7 +179,8 @@ impl Session {
             }
             // in which context it would land is settled first
             Composer::Ours
-                if self.flight_purpose().is_handoffs() && self.is_elsewhere(evidence) =>
+                if self.flight_purpose().is_handoffs()
+                    && (self.is_elsewhere(evidence) || self.meets_stranger(now)) =>
             {
                 self.flight_at = Some(now.plus(200));
             }
@@ -185,26 +188,32 @@ impl Session {
             Composer::Ours if now.since(asked_at) > FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
-                self.look_later(waited, 200, now); // the proof is on its way, or the turn's end is
+                self.look_later(flight, 200, now); // the proof is on its way, or the turn's end is
             }
             Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
             Composer::Draft | Composer::DraftOverStash | Composer::Stashed | Composer::Shell => {
                 // somebody types into it: what they do with it is theirs; if it is gone, we go on
                 if waited >= PROOF_PATIENCE {
                     self.hold_flight(Hold::Draft);
-                    self.look_later(waited, 1_000, now);
+                    self.look_later(flight, 1_000, now);
                 } else {
                     self.flight_at = Some(now.plus(30));
                 }
             }
-            Composer::Hidden => self.look_later(waited, 300, now),
+            Composer::Hidden => self.look_later(flight, 300, now),
         }
     }
 
     /// The longer it waits for somebody else, the rarer it is looked at; a change of the state is
-    /// looked at at once.
-    fn look_later(&mut self, waited: i64, soonest: i64, now: Timestamp) {
-        self.flight_at = Some(now.plus((waited / 4).clamp(soonest, LOOK_LONGEST)));
+    /// looked at at once. `entered`: how soon at least, once Enter was pressed: then nothing is to
+    /// be done but to wait for the proof.
+    fn look_later(&mut self, flight: &Flight, entered: i64, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        let soon = match flight.may_be_entered() {
+            true => (waited / 4).max(entered),
+            false => (waited / 3).max(LOOK_SOONEST),
+        };
+        self.flight_at = Some(now.plus(soon.min(LOOK_LONGEST)));
     }
 
     /// Neither in the composer nor in the conversation.
@@ -218,7 +227,9 @@ impl Session {
         let waited = now.since(flight.phase_since);
         let (patience, soon) = match flight.phase {
             // not shown yet, or shown and gone
-            Phase::Writing | Phase::Verifying => (PASTE_PATIENCE, (waited / 2).clamp(4, 250)),
+            Phase::Writing | Phase::Verifying => {
+                (PASTE_PATIENCE, (waited / 3).clamp(LOOK_SOONEST, 250))
+            }
             Phase::Entering => (SETTLE, 200),
             Phase::Checking
             | Phase::Stashing

@@ -78,6 +78,8 @@ pub struct Session {
     pub(crate) pressed: Option<u64>,
     /// When Escape was last ordered: a second one soon after it means something else to an agent.
     pub(crate) escaped_at: Option<Timestamp>,
+    /// When a conversation that nobody knows was last heard.
+    pub(crate) stranger_at: Timestamp,
     /// Since when the agent's process is gone without anybody having reported its end.
     pub(crate) gone_since: Option<Timestamp>,
     /// Since when a starting agent shows its prompt.
@@ -238,6 +240,7 @@ impl Session {
             missing: None,
             pressed: None,
             escaped_at: None,
+            stranger_at: Timestamp(0),
             gone_since: None,
             ready_since: None,
             preparing: None,

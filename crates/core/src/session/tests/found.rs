@@ -108,6 +108,44 @@ fn a_screen_that_shows_work_is_not_believed_for_ever_against_the_agents_own_stat
 }
 
 #[test]
+fn a_screen_that_is_still_being_drawn_is_looked_at_again_in_a_few_frames() {
+    for (composer, activity) in [
+        (Composer::Empty, Activity::Busy), // the end of the last turn is not drawn yet
+        (Composer::Ours, Activity::Busy),
+        (Composer::Hidden, Activity::Unknown), // in the middle of it
+        (Composer::Empty, Activity::Idle),     // the paste is not
+    ] {
+        let mut b = Bench::idle();
+        b.send("m1", "hello");
+        b.evidence(screen(Composer::Empty, Activity::Idle));
+        b.on(Event::Pasted {
+            flight: 1,
+            ok: true,
+        });
+        let mut drawn = screen(composer.clone(), activity.clone());
+        drawn.status = Some(status("c1", Activity::Idle, b.now));
+        let (pasted, mut looks) = (b.now, 0);
+        while b.now.since(pasted) < 60_000 {
+            let outcome = b.evidence(drawn.clone());
+            looks += 1;
+            let late = b.session.flight_at.map(|at| at.since(b.now));
+            if b.now.since(pasted) < 100 {
+                assert!(keys(&outcome).is_empty(), "{composer:?} {activity:?}");
+                assert!(late.is_some_and(|late| late <= 35), "{late:?}");
+            }
+            if b.session.flight_at.is_none() || !keys(&outcome).is_empty() {
+                break;
+            }
+            while b.session.probe.is_none() {
+                b.now = b.session.flight_at.unwrap_or(b.now).plus(-10);
+                b.on(Event::Tick);
+            }
+        }
+        assert!(looks < 60, "{looks} looks: nobody is kept busy");
+    }
+}
+
+#[test]
 fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_unheard() {
     let mut b = Bench::idle();
     b.send("m1", "hello");

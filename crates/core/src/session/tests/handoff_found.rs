@@ -272,6 +272,37 @@ fn a_prompt_waits_in_the_composer_until_it_is_known_whose_context_it_is() {
 }
 
 #[test]
+fn a_prompt_waits_while_somebody_nobody_knows_may_have_the_terminal() {
+    let mut bench = entered();
+    bench.context("c2");
+    let mut outcome = look(&mut bench, status_of("c2"));
+    if texts_pasted(&outcome).is_empty() {
+        outcome = look(&mut bench, status_of("c2"));
+    }
+    assert_eq!(texts_pasted(&outcome), [bench.wake_text()]);
+    let flight = bench.session.record().flight.as_ref().unwrap().no;
+    bench.on(Event::Pasted { flight, ok: true });
+    let source = ContextSource::Resume;
+    let mut call = bench.call(
+        "c1",
+        Signal::ContextStarted {
+            source,
+            transcript: None,
+        },
+    );
+    call.origin = Origin::Unknown;
+    let heard = bench.now;
+    bench.on(Event::Hook(call));
+    // its status lags behind a person who goes back
+    let mut pressed = Vec::new();
+    while pressed.is_empty() && bench.now.since(heard) < 5_000 {
+        pressed = keys(&look(&mut bench, shows("c2", Composer::Ours)));
+    }
+    assert_eq!(pressed, [Key::Enter]);
+    assert!(bench.now.since(heard) >= 1_000, "it was settled first");
+}
+
+#[test]
 fn a_clear_that_was_never_pasted_over_a_stash_is_pasted_after_a_crash() {
     let mut bench = scheduled();
     stop(&mut bench);
