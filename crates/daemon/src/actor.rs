@@ -8,7 +8,7 @@ use crate::perform::{self, Seat};
 use crate::recover::Found;
 use crate::sources::Sources;
 use crate::stored::{Extra, StoredRef, Terminal};
-use crate::{archive, clock, handoff, view};
+use crate::{archive, clock, handoff, logging, view};
 use sm_core::{
     Answer, Effect, Event, Handoff, Message, MessageChange, MessageId, Outcome, Persist, Record,
     Session, Timestamp,
@@ -65,10 +65,10 @@ pub struct Published {
     pub sources: Arc<Sources>,
 }
 
-/// A usage sample and the like is written with the next step, or after this time.
+/// A usage sample and the like is written with the next step, or after this time and up to as much
+/// again: hundreds of sessions must not all write in the same moment, second by second. A journal
+/// that refused is asked again after as long.
 const LAZY: Duration = Duration::from_secs(1);
-/// A journal that refused is asked again after this time.
-const RETRY: Duration = Duration::from_secs(1);
 
 pub struct Actor {
     hub: Arc<Hub>,
@@ -81,9 +81,10 @@ pub struct Actor {
     changed_at: Timestamp,
     turn_since: Option<Timestamp>,
     messages: u64,
-    /// Not yet written, and nobody waits for it.
+    /// Not yet written, and nobody waits for it; since when, and how long it may wait.
     lazy: Commit,
     lazy_since: Option<Instant>,
+    lazy_for: Duration,
     /// Effects whose step could not be journaled (the disk is full): done when it can.
     stuck: Vec<Effect>,
 }
@@ -127,6 +128,7 @@ impl Actor {
             messages: 0,
             lazy: Commit::default(),
             lazy_since: None,
+            lazy_for: LAZY + LAZY.mul_f64(clock::share(handle.id.as_str())),
             stuck: Vec::new(),
         };
         (actor, handle)
@@ -260,6 +262,7 @@ impl Actor {
         let word = event.word();
         let renamed = matches!(event, Event::Rename(_));
         let outcome = self.session.step(event, now);
+        logging::step(&self.session, word, &outcome, now);
         if renamed {
             watch_by_config(&self.hub, &mut self.session);
         }
@@ -481,7 +484,7 @@ impl Actor {
     async fn flush_lazy(&mut self, all: bool) {
         let due = self
             .lazy_since
-            .is_some_and(|since| all || since.elapsed() >= LAZY);
+            .is_some_and(|since| all || since.elapsed() >= self.lazy_for);
         if !due {
             return;
         }
@@ -535,7 +538,7 @@ impl Actor {
             let ms = at.since(clock::now()).max(0);
             Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
         });
-        let lazy = self.lazy_since.map(|since| since + LAZY.max(RETRY));
+        let lazy = self.lazy_since.map(|since| since + self.lazy_for);
         [deadline, lazy].into_iter().flatten().min()
     }
 }

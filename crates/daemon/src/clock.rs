@@ -32,6 +32,12 @@ pub fn random_hex(bytes: usize) -> String {
     buffer.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
+/// Between 0 and 1, always the same for a name: what many do again and again is spread by it.
+pub fn share(name: &str) -> f64 {
+    let mixed = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(16_777_619);
+    f64::from(name.bytes().fold(2_166_136_261, mixed)) / f64::from(u32::MAX)
+}
+
 /// A version 4 UUID, for agents that let us name their conversation.
 pub fn uuid() -> String {
     let mut hex: Vec<char> = random_hex(16).chars().collect();
@@ -62,6 +68,20 @@ mod tests {
         assert_eq!(
             rfc3339(Timestamp(1_700_000_000_123)),
             "2023-11-14T22:13:20.123Z"
+        );
+    }
+
+    #[test]
+    fn shares_are_spread_over_all_there_is() {
+        let mut tenths = [0; 10];
+        for number in 0..500 {
+            let share = share(&format!("{number:08x}"));
+            assert!((0.0..=1.0).contains(&share), "{share}");
+            tenths[((share * 10.0) as usize).min(9)] += 1;
+        }
+        assert!(
+            tenths.iter().all(|many| (25..100).contains(many)),
+            "{tenths:?}"
         );
     }
 

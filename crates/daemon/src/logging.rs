@@ -2,6 +2,7 @@
 
 use crate::config::Config;
 use sm_client::paths::Paths;
+use sm_core::{Effect, Outcome, Session, Timestamp};
 use std::fs::File;
 use std::sync::Mutex;
 use tracing_subscriber::EnvFilter;
@@ -29,4 +30,18 @@ pub fn start(paths: &Paths, config: &Config, foreground: bool) {
             .with_writer(Mutex::new(file))
             .try_init();
     }
+}
+
+/// What a session made of an event, for whoever wants to know where the time went.
+pub fn step(session: &Session, event: &str, outcome: &Outcome, now: Timestamp) {
+    let record = session.record();
+    tracing::trace!(
+        session = %record.id,
+        event,
+        state = record.word(),
+        flight = ?record.flight.as_ref().map(|flight| (flight.no, flight.phase)),
+        effects = ?outcome.effects.iter().map(Effect::word).collect::<Vec<_>>(),
+        next_ms = ?session.next_deadline().map(|at| at.since(now)),
+        "step"
+    );
 }

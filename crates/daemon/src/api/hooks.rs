@@ -146,12 +146,18 @@ pub async fn deliver(
         }
         return;
     }
-    let Some(call) = call(record, &incoming, at, request) else {
-        if let Some(request) = request {
-            hub.answers.give(request, Answer::Nothing);
+    match call(record, &incoming, at, request) {
+        Some(call) => hand_on(hub, handle, &published, call).await,
+        None => {
+            if let Some(request) = request {
+                hub.answers.give(request, Answer::Nothing);
+            }
         }
-        return;
-    };
+    }
+}
+
+/// Wakes the session, and sees to it that what the call names is read.
+async fn hand_on(hub: &Arc<Hub>, handle: &Handle, published: &Arc<Published>, call: HookCall) {
     if let Signal::ContextStarted { .. } | Signal::CompactionStarting { .. } = call.signal {
         // what the old context proved has to be known before the new one begins, and how full it is
         // before it is said whether that may wait
@@ -166,13 +172,17 @@ pub async fn deliver(
     let conversation = call.conversation.clone();
     let foreign = matches!(call.origin, Origin::SubAgent | Origin::Nested);
     let prompt = matches!(call.signal, Signal::PromptAccepted { .. });
+    let sample = matches!(call.signal, Signal::Usage(_));
     handle.send(Wake::Event(Event::Hook(call)));
     if prompt && !foreign && published.extra.begun != conversation {
         let begun = conversation.clone();
         handle.send(Wake::Extra(Box::new(move |extra| extra.begun = begun)));
     }
     if !foreign {
-        watch_known(hub, handle, &published);
+        watch_known(hub, handle, published);
+    }
+    // (samples come all the time, and say nothing of what was said)
+    if !foreign && !sample {
         hub.ledgers.touch(&handle.id);
     }
     if let (Some(path), Some(conversation), false) = (transcript, conversation, foreign) {
@@ -258,9 +268,9 @@ fn call(
 
 /// The status line is answered from its own payload; the sample goes on to the session.
 async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Response {
-    let record = handle.now().record.clone();
+    let published = handle.now();
     let at = incoming.at.map_or_else(clock::now, Timestamp);
-    let Some(call) = call(&record, &incoming, at, None) else {
+    let Some(call) = call(&published.record, &incoming, at, None) else {
         return nothing();
     };
     let text = match &call.signal {
@@ -270,7 +280,7 @@ async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Res
         }) => format!("{used:.0}% ctx"),
         _ => "–% ctx".to_string(),
     };
-    deliver(hub, handle, incoming, None).await;
+    hand_on(hub, handle, &published, call).await;
     (StatusCode::OK, text).into_response()
 }
 
