@@ -1,6 +1,7 @@
 //! The one place where the daemon looks at the clock and makes random ids.
 
 use sm_core::Timestamp;
+use std::hash::Hasher;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub fn now() -> Timestamp {
@@ -34,8 +35,9 @@ pub fn random_hex(bytes: usize) -> String {
 
 /// Between 0 and 1, always the same for a name: what many do again and again is spread by it.
 pub fn share(name: &str) -> f64 {
-    let mixed = |sum: u32, byte: u8| (sum ^ u32::from(byte)).wrapping_mul(16_777_619);
-    f64::from(name.bytes().fold(2_166_136_261, mixed)) / f64::from(u32::MAX)
+    let mut hasher = std::hash::DefaultHasher::new();
+    hasher.write(name.as_bytes());
+    hasher.finish() as f64 / u64::MAX as f64
 }
 
 /// A version 4 UUID, for agents that let us name their conversation.
