@@ -5,9 +5,12 @@ use std::hash::Hasher;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 pub fn now() -> Timestamp {
-    let elapsed = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    of(SystemTime::now())
+}
+
+/// A time of the file system.
+pub fn of(time: SystemTime) -> Timestamp {
+    let elapsed = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     Timestamp(i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX))
 }
 

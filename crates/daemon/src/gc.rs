@@ -113,6 +113,20 @@ fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Ite
             rest.push((*since, item));
         }
     }
+    for (name, folder, since) in runs(&hub.paths.sessions_dir()) {
+        let mut item = Item {
+            session: name,
+            bytes: size(&folder),
+            path: folder.to_string_lossy().into_owned(),
+            reason: format!("nothing was shown for more than {days} days"),
+        };
+        if since < before {
+            items.push(item);
+        } else {
+            item.reason = "all logs together are over the limit, and it is the oldest".into();
+            rest.push((since, item));
+        }
+    }
     let limit = match hub.config.retention.logs_max_mb {
         0 => u64::MAX,
         mb => u64::from(mb) << 20,
@@ -127,6 +141,28 @@ fn items(hub: &Hub, ended: &[(Handle, Timestamp)], before: Timestamp) -> Vec<Ite
         items.push(item);
     }
     items
+}
+
+/// Folders of `sm run`, which no session tells of, with when something was last shown. One that may
+/// still run is none of them.
+fn runs(sessions: &Path) -> Vec<(String, PathBuf, Timestamp)> {
+    let bases = [sessions.to_path_buf()];
+    let found = folders(&bases)
+        .filter(|folder| is_old(folder))
+        .filter_map(|folder| {
+            let name = folder.file_name()?.to_str()?.to_owned();
+            let last = changed(&folder)?;
+            (name.starts_with("run-") && last.elapsed().is_ok_and(|age| age > UNNAMED))
+                .then(|| (name, folder, crate::clock::of(last)))
+        });
+    found.collect()
+}
+
+/// When a file in it was last changed.
+fn changed(folder: &Path) -> Option<SystemTime> {
+    let entries = std::fs::read_dir(folder).ok()?.flatten();
+    let times = entries.filter_map(|entry| entry.metadata().ok()?.modified().ok());
+    times.max()
 }
 
 /// Folders of handoffs that ended before the limit. A session that lives keeps its latest.
@@ -213,5 +249,33 @@ mod tests {
         let now = Timestamp(100 * DAY);
         assert_eq!(limit(now, 0), Timestamp(i64::MIN));
         assert_eq!(limit(now, 30), Timestamp(70 * DAY));
+    }
+
+    #[test]
+    fn runs_that_are_over_are_found_and_nothing_else() {
+        let temp = tempfile::tempdir().unwrap();
+        let long_ago = SystemTime::now() - 40 * 24 * Duration::from_secs(3600);
+        let make = |name: &str, files: &[(&str, SystemTime)]| {
+            let folder = temp.path().join(name);
+            std::fs::create_dir(&folder).unwrap();
+            for (file, changed) in files {
+                let file = std::fs::File::create(folder.join(file)).unwrap();
+                file.set_modified(*changed).unwrap();
+            }
+            let folder = std::fs::File::open(folder).unwrap();
+            folder.set_modified(long_ago).unwrap();
+        };
+        let now = SystemTime::now();
+        make("run-over", &[("terminal.000001.log", long_ago)]);
+        make(
+            "run-shows",
+            &[("terminal.000001.log", now), ("x", long_ago)],
+        );
+        make("run-empty", &[]);
+        make("0123456789ab", &[("terminal.000001.log", long_ago)]);
+        let found = runs(temp.path());
+        let names: Vec<&str> = found.iter().map(|(name, ..)| name.as_str()).collect();
+        assert_eq!(names, ["run-over"]);
+        assert_eq!(found[0].2, crate::clock::of(long_ago));
     }
 }

@@ -8,7 +8,7 @@ mod actor;
 mod agent_files;
 mod answers;
 pub mod api;
-mod archive;
+pub mod archive;
 pub mod ask;
 pub mod clock;
 pub mod config;

@@ -49,6 +49,8 @@ pub struct Relay<'a> {
     told: Option<i32>,
     notices: Vec<String>,
     at_line_start: bool,
+    /// How many agents there were.
+    started: u32,
 }
 
 /// The agent's side.
@@ -101,6 +103,7 @@ impl<'a> Relay<'a> {
             told: None,
             notices: Vec::new(),
             at_line_start: true,
+            started: 0,
         }
     }
 
@@ -116,6 +119,10 @@ impl<'a> Relay<'a> {
                 let writer = Writer::new(&dir);
                 (dir, writer)
             });
+        }
+        self.started = self.started.saturating_add(1);
+        if let Some((_, log)) = &mut self.log {
+            log.generation(self.started);
         }
         self.keys.forget();
         self.told = None;

@@ -7,7 +7,9 @@ use clap::{Args, Subcommand};
 use serde_json::Value;
 use sm_client::http::{HttpError, Line, Lines};
 use sm_daemon::api::types::FoundView;
+use sm_daemon::archive::Wanted;
 
+use super::archive_run::RunLog;
 use crate::client::{ArchiveSearch, Daemon};
 use crate::error::{CommandError, Result};
 use crate::print::Printer;
@@ -20,7 +22,7 @@ use crate::text::{Look, Tone, many_lines, one_line};
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = false)]
 pub struct Archive {
-    /// The session.
+    /// The session; or `run-…` for what an agent under `sm run` has shown, `run-` for the newest.
     session: String,
     /// Only this generation.
     #[arg(long, value_name = "N", global = true)]
@@ -60,6 +62,9 @@ struct Grep {
 
 impl Archive {
     pub fn run(self, out: &mut Printer) -> Result<ExitCode> {
+        if let Some(log) = RunLog::named(&self.session)? {
+            return self.of_run(&log, out);
+        }
         let daemon = Daemon::open()?;
         if let Some(Command::Grep(grep)) = &self.command {
             return grep.run(&daemon, &self, out);
@@ -70,12 +75,7 @@ impl Archive {
                 out.line(&one_line(path))?;
             }
         } else if self.raw {
-            if std::io::stdout().is_terminal() {
-                return Err(CommandError::refused(
-                    "the raw bytes of a terminal would do to this one what they did to that one",
-                )
-                .hint("write them into a file, or leave out --raw to read text"));
-            }
+            no_raw_bytes_here()?;
             let mut pieces = daemon.archive(&self.session, self.generation, true)?;
             while let Some(piece) = piece(&mut pieces)? {
                 out.bytes(&piece)?;
@@ -84,6 +84,21 @@ impl Archive {
             self.print(&daemon, out)?;
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    /// The same of what no daemon knows.
+    fn of_run(&self, log: &RunLog, out: &mut Printer) -> Result<ExitCode> {
+        if let Some(Command::Grep(grep)) = &self.command {
+            return grep.of_run(log, self.generation, out);
+        }
+        if self.path {
+            return log.print_files(out);
+        }
+        if self.raw {
+            no_raw_bytes_here()?;
+            return log.print_raw(self.generation, out);
+        }
+        log.print(self.generation, out)
     }
 
     fn print(&self, daemon: &Daemon, out: &mut Printer) -> Result<()> {
@@ -125,14 +140,51 @@ impl Grep {
                 continue;
             }
             let line: FoundView = serde_json::from_value(json).map_err(strange)?;
-            if self.context > 0 && last.is_some_and(|last| last + 1 < line.line) {
-                out.line(&out.look.paint(Tone::Dim, "--"))?;
-            }
-            last = Some(line.line);
-            let shown = render(&out.look, &line);
-            out.line(&shown)?;
+            self.show(&line, &mut last, out)?;
         }
     }
+
+    fn of_run(&self, log: &RunLog, generation: Option<u32>, out: &mut Printer) -> Result<ExitCode> {
+        let wanted = Wanted::new(&self.pattern, self.ignore_case, self.context).map_err(|why| {
+            CommandError::refused(format!("that pattern cannot be searched for: {why}"))
+                .hint("it is a regular expression: put a backslash before a character like ( or *")
+        })?;
+        let mut matches = log.search(wanted, generation)?;
+        let mut last = None;
+        let mut found = ExitCode::FAILURE;
+        while let Some(line) = matches.next()? {
+            found = ExitCode::SUCCESS;
+            if self.json {
+                let json = serde_json::to_value(&line).map_err(|error| {
+                    CommandError::refused(format!("cannot write JSON: {error}"))
+                })?;
+                out.json_line(&json)?;
+                continue;
+            }
+            self.show(&line, &mut last, out)?;
+        }
+        Ok(found)
+    }
+
+    /// `last`: the line before it.
+    fn show(&self, line: &FoundView, last: &mut Option<u64>, out: &mut Printer) -> Result<()> {
+        if self.context > 0 && last.is_some_and(|last| last + 1 < line.line) {
+            out.line(&out.look.paint(Tone::Dim, "--"))?;
+        }
+        *last = Some(line.line);
+        let shown = render(&out.look, line);
+        out.line(&shown)
+    }
+}
+
+fn no_raw_bytes_here() -> Result<()> {
+    if std::io::stdout().is_terminal() {
+        return Err(CommandError::refused(
+            "the raw bytes of a terminal would do to this one what they did to that one",
+        )
+        .hint("write them into a file, or leave out --raw to read text"));
+    }
+    Ok(())
 }
 
 fn render(look: &Look, found: &FoundView) -> String {

@@ -2,6 +2,7 @@
 //! the daemon and prints.
 
 mod archive;
+mod archive_run;
 mod attach;
 mod channel;
 mod channel_lib;

@@ -132,14 +132,39 @@ fn what_is_written_down_can_be_read() {
     let mut person = world.script(script);
     assert_eq!(code(person.waits(LONG)), Some(0));
     assert_eq!(hash(&world.log()), hash(person.seen()));
-    let mut readable = sm_term::Readable::new(sm_term::Size::new(80, 24));
-    let mut lines = readable.feed(&world.log());
-    lines.extend(readable.finish());
-    let text: Vec<String> = lines
-        .iter()
-        .map(|line| line.text.trim_end().to_owned())
-        .collect();
-    assert_eq!(text, ["green and", "rewritten", "24 80"]);
+    let archive = |words: &[&str]| {
+        let mut sm = world.env.sm().unwrap();
+        let output = sm.arg("archive").args(words).output().unwrap();
+        let text = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(text).unwrap())
+    };
+    let text = "green and\nrewritten\n24 80\n";
+    assert_eq!(archive(&["run-"]), (Some(0), text.to_owned()));
+    let name = world
+        .log_folder()
+        .file_name()
+        .unwrap()
+        .to_str()
+        .unwrap()
+        .to_owned();
+    assert_eq!(archive(&[&name[..10]]), (Some(0), text.to_owned()));
+    let raw = String::from_utf8(world.log()).unwrap();
+    assert_eq!(archive(&["run-", "--raw"]), (Some(0), raw));
+    let (code_of_search, found) = archive(&["run-", "grep", "RE.RITTEN", "-i"]);
+    assert_eq!(code_of_search, Some(0));
+    assert!(
+        found.starts_with("1  ") && found.ends_with("  rewritten\n"),
+        "{found}"
+    );
+    assert_eq!(
+        archive(&["run-", "grep", "absent"]),
+        (Some(1), String::new())
+    );
+    let (refused, why) = archive(&["run-", "--generation", "7"]);
+    assert_eq!(refused, Some(1));
+    assert!(why.contains("has no generation 7"), "{why}");
+    // No daemon was needed, nor started.
+    world.nothing_is_left();
     let notes = fs::read_to_string(world.log_folder().join("terminal.notes")).unwrap();
     let mut words = notes.split_whitespace();
     assert_eq!(
@@ -147,7 +172,8 @@ fn what_is_written_down_can_be_read() {
         (Some("1"), Some("0")),
         "{notes}"
     );
-    assert!(notes.ends_with(" size 80 24\n"), "{notes}");
+    assert!(notes.contains(" size 80 24\n"), "{notes}");
+    assert!(notes.ends_with(" generation 1\n"), "{notes}");
 }
 
 #[test]

@@ -21,6 +21,7 @@ pub struct Writer {
     lost: u64,
     times: Times,
     size: Size,
+    generation: Option<u32>,
 }
 
 /// Columns and rows.
@@ -48,6 +49,7 @@ impl Writer {
             lost: 0,
             times: Times::default(),
             size: Size::default(),
+            generation: None,
         }
     }
 
@@ -57,11 +59,16 @@ impl Writer {
         self.size.now = Some((cols, rows));
     }
 
+    /// What is written next is of this context of the session. Noted with the next bytes.
+    pub fn generation(&mut self, number: u32) {
+        self.generation = Some(number);
+    }
+
     /// `now`: milliseconds since the epoch.
     pub fn write(&mut self, chunk: &[u8], now: u64) {
         if let Ok(offset) = self.file_for(chunk.len()).map(|(_, size)| *size) {
             self.times.mark(&self.dir, self.number, offset, now);
-            self.note_size(offset, now);
+            self.note(offset, now);
         }
         if self.lost > 0 && !self.own_up() {
             self.lost += chunk.len() as u64;
@@ -71,20 +78,25 @@ impl Writer {
         self.lost += (chunk.len() - written) as u64;
     }
 
-    fn note_size(&mut self, offset: u64, now: u64) {
-        let Some((cols, rows)) = self.size.now.filter(|_| self.size.now != self.size.noted) else {
-            return;
-        };
-        self.size.noted = self.size.now;
+    fn note(&mut self, offset: u64, now: u64) {
+        if let Some((cols, rows)) = self.size.now.filter(|_| self.size.now != self.size.noted) {
+            self.size.noted = self.size.now;
+            self.add_note(offset, now, &format!("size {cols} {rows}"));
+        }
+        if let Some(number) = self.generation.take() {
+            self.add_note(offset, now, &format!("generation {number}"));
+        }
+    }
+
+    fn add_note(&self, offset: u64, now: u64, what: &str) {
         let notes = OpenOptions::new()
             .append(true)
             .create(true)
             .mode(0o600)
             .open(self.dir.join("terminal.notes"));
         if let Ok(mut notes) = notes {
-            // One write: whoever reads sees whole lines. One that fails is a size not followed.
-            let part = self.number;
-            let line = format!("{part} {offset} {now} size {cols} {rows}\n");
+            // One write: whoever reads sees whole lines. One that fails is something not followed.
+            let line = format!("{} {offset} {now} {what}\n", self.number);
             let _ = notes.write_all(line.as_bytes());
         }
     }
@@ -239,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_size_is_noted_where_it_is_first_drawn_on() {
+    fn sizes_and_generations_are_noted_where_they_begin() {
         let temp = tempfile::tempdir().unwrap();
         let mut writer = Writer::with_size(temp.path(), 10);
         writer.size(80, 24);
@@ -250,11 +262,13 @@ mod tests {
         writer.size(120, 40);
         writer.write(b"cc", 9);
         writer.size(80, 24);
+        writer.generation(2);
         writer.write(b"another part", 10);
+        writer.write(b"and", 11);
         let notes = fs::read_to_string(temp.path().join("terminal.notes")).unwrap();
         assert_eq!(
             notes,
-            "1 0 7 size 80 24\n1 6 9 size 120 40\n2 0 10 size 80 24\n"
+            "1 0 7 size 80 24\n1 6 9 size 120 40\n2 0 10 size 80 24\n2 0 10 generation 2\n"
         );
     }
 

@@ -37,7 +37,8 @@ pub async fn archive(
     if query.raw {
         let raw = Raw::new(&folder, span);
         return Ok(streamed("application/octet-stream", raw, |raw| {
-            raw.next().map(|piece| (!piece.is_empty()).then_some(piece))
+            raw.next_piece()
+                .map(|piece| (!piece.is_empty()).then_some(piece))
         }));
     }
     let extra = Arc::clone(&handle.now().extra);
@@ -46,7 +47,7 @@ pub async fn archive(
     });
     let texts = opened.await.map_err(|error| failed(&handle, &error))?;
     Ok(streamed("text/plain; charset=utf-8", texts, |texts| {
-        let piece = texts.next()?;
+        let piece = texts.next_piece()?;
         Ok((!piece.is_empty()).then_some(piece))
     }))
 }
@@ -85,7 +86,7 @@ pub async fn search(
     Ok(streamed("application/x-ndjson", search, |search| {
         // An empty piece would be the end: it is looked further.
         loop {
-            match search.next()? {
+            match search.next_found()? {
                 None => return Ok(None),
                 Some(found) if found.is_empty() => {}
                 Some(found) => return Ok(Some(lines(found))),

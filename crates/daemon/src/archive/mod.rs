@@ -7,6 +7,7 @@
 //! Rendered when somebody asks and when much has come; never on the way of a hook, never twice at
 //! once for a session, always on a thread that may block.
 
+mod local;
 mod notes;
 mod place;
 mod read;
@@ -19,6 +20,7 @@ mod times;
 #[cfg(test)]
 mod tests;
 
+pub use local::Local;
 pub use notes::{Begins, What, generations};
 pub use place::Folder;
 pub use read::{Raw, Span, Texts};

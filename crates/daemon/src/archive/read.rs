@@ -122,7 +122,7 @@ impl Texts {
     }
 
     /// The next piece; empty at the end.
-    pub fn next(&mut self) -> io::Result<Vec<u8>> {
+    pub fn next_piece(&mut self) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; PIECE];
         let (at, count) = self
             .parts
@@ -169,7 +169,7 @@ impl Raw {
         }
     }
 
-    pub fn next(&mut self) -> io::Result<Vec<u8>> {
+    pub fn next_piece(&mut self) -> io::Result<Vec<u8>> {
         let mut buffer = vec![0; PIECE];
         let (at, count) = self.parts.read(|part| self.folder.log(part), &mut buffer)?;
         let left = match self.span.to {

@@ -86,14 +86,14 @@ impl Search {
     }
 
     /// What is found next; nothing at the end. An empty list: nothing yet.
-    pub fn next(&mut self) -> io::Result<Option<Vec<Found>>> {
+    pub fn next_found(&mut self) -> io::Result<Option<Vec<Found>>> {
         if self.ended {
             return Ok(None);
         }
         let mut found = Vec::new();
         let (mut searched, mut handed) = (0, 0);
         while searched < AT_ONCE && handed < FOUND_AT_ONCE {
-            let piece = self.texts.next()?;
+            let piece = self.texts.next_piece()?;
             if piece.is_empty() {
                 self.ended = true;
                 break;

@@ -51,12 +51,12 @@ impl Session {
     fn text(&self, generation: Option<u32>) -> String {
         let caught = self.catch_up();
         let mut texts = Texts::new(&self.folder, &caught, self.span(generation));
-        all(|| texts.next().unwrap())
+        all(|| texts.next_piece().unwrap())
     }
 
     fn raw(&self, generation: Option<u32>) -> String {
         let mut raw = Raw::new(&self.folder, self.span(generation));
-        all(|| raw.next().unwrap())
+        all(|| raw.next_piece().unwrap())
     }
 
     fn search(&self, pattern: &str, context: usize, generation: Option<u32>) -> Vec<Found> {
@@ -65,7 +65,7 @@ impl Session {
         let span = self.span(generation);
         let mut search = Search::new(&self.folder, &caught, span, wanted);
         let mut found = Vec::new();
-        while let Some(more) = search.next().unwrap() {
+        while let Some(more) = search.next_found().unwrap() {
             found.extend(more);
         }
         found
