@@ -17,8 +17,10 @@ impl Pending {
     }
 
     pub fn add(&mut self, bytes: &[u8]) {
-        if self.is_empty() {
-            self.clear();
+        // What was taken makes room for what comes.
+        if self.taken > 0 && self.taken >= self.bytes.len() / 2 {
+            self.bytes.drain(..self.taken.min(self.bytes.len()));
+            self.taken = 0;
         }
         self.bytes.extend_from_slice(bytes);
     }

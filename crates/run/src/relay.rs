@@ -23,8 +23,9 @@ use crate::{Brain, Control, Ended, Process, Report, Run, RunError, Terminal};
 
 /// So much is read before it has to be shown.
 const MOST_OUTPUT: usize = 64 * 1024;
-/// A terminal hands its output out in pieces of 4 KiB: after a large one there is likely more.
-const LARGE_PIECE: usize = 1024;
+/// A terminal hands its output out in pieces of 4 KiB: after a full one there is likely more. After
+/// any other, asking again would only wait for the system to look.
+const FULL_PIECE: usize = 4095;
 const MOST_INPUT: usize = 16 * 1024;
 /// A terminal holds less than this, so whatever an agent had printed by its end is in there; what
 /// it left running may print for ever.
@@ -159,7 +160,7 @@ impl<'a> Relay<'a> {
             if ready.has(Source::PersonHasRoom) {
                 self.write_person();
             }
-            if ready.has(Source::Agent) && self.to_person.is_empty() {
+            if ready.has(Source::Agent) && self.has_room() {
                 self.read_agent(&mut hosted);
             }
             if self.gone && hosted.ending.is_empty() && self.told != Some(libc::SIGHUP) {
@@ -197,7 +198,7 @@ impl<'a> Relay<'a> {
         if !self.gone && !self.to_person.is_empty() {
             wait.writable(Source::PersonHasRoom, self.terminal.output());
         }
-        if hosted.open && self.to_person.is_empty() {
+        if hosted.open && self.has_room() {
             wait.readable(Source::Agent, hosted.master.as_fd());
         }
         if hosted.open && !self.to_agent.is_empty() {
@@ -208,6 +209,11 @@ impl<'a> Relay<'a> {
             ready.add(Source::Brain);
         }
         ready
+    }
+
+    /// Whether more may be read before the person's terminal has taken what there is.
+    fn has_room(&self) -> bool {
+        self.to_person.bytes().len() < MOST_OUTPUT
     }
 
     fn ask(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
@@ -341,7 +347,7 @@ impl<'a> Relay<'a> {
                 Ok(0) => hosted.open = false,
                 Ok(read) => {
                     filled += read;
-                    if read >= LARGE_PIECE {
+                    if read >= FULL_PIECE {
                         continue;
                     }
                 }

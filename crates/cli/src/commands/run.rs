@@ -69,6 +69,10 @@ impl Run {
         let Some((program, rest)) = self.agent.split_first() else {
             return Err(CommandError::usage("there is no agent to run"));
         };
+        if program.is_empty() {
+            return Err(CommandError::usage("the agent to run has an empty name")
+                .hint("is a variable not set? `sm run claude` names one"));
+        }
         let mut run = sm_run::Run::new(program).args(rest);
         let terminal = match Terminal::of_person() {
             Ok(Some(terminal)) => terminal,

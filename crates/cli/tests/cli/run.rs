@@ -268,7 +268,7 @@ fn what_cannot_be_run_is_told_and_the_terminal_is_as_before() {
         (["--", "no-such-agent"], 127, "cannot run no-such-agent"),
         (["--", "./no-program"], 126, "cannot run ./no-program"),
         (["--", "/"], 126, "cannot run /"),
-        (["--", ""], 127, "cannot run : "),
+        (["--", ""], 64, "the agent to run has an empty name"),
     ] {
         let mut person = world.run(&words);
         let before = person.settings().unwrap();
