@@ -34,6 +34,30 @@ fn texts(report: &Report) -> Vec<String> {
 }
 
 #[test]
+fn what_it_quotes_is_short_and_holds_no_secret() {
+    let long = format!("src/{}.rs", "deep-".repeat(100));
+    let key = "ghp_Zx81kQvT0aLmW93bNcYd7RfUe2HsJ4pGoi6X";
+    let text = format!(
+        "# Handoff\n## Objective\nCount.\n## State\nI changed {long} and src/{key}/a.rs.\n## Next\nGo on.\n"
+    );
+    let others = ["src/other.rs".to_owned()];
+    let facts = GateFacts {
+        file: &|_| FileFact::Missing,
+        changed: Some(&others),
+        ..GateFacts::default()
+    };
+    let report = check(&text, &facts);
+    assert!(
+        report.findings.iter().any(|f| f.what.contains("src/deep-")),
+        "{report:?}"
+    );
+    for finding in &report.findings {
+        assert!(finding.what.chars().count() <= 300, "{finding}");
+        assert!(!finding.what.contains(key), "{finding}");
+    }
+}
+
+#[test]
 fn a_good_document_has_nothing_to_say_about_it() {
     let facts = GateFacts {
         file: &|path| {

@@ -99,6 +99,36 @@ fn what_is_around_a_secret_stays_readable() {
     }
 }
 
+#[test]
+fn what_stands_for_a_secret_is_the_name_of_none() {
+    // a chain of values: each would have become the name of the next
+    let text = format!("password: {}", "stri1e9991e9991e9991e9991d: ".repeat(12));
+    let once = redact(&text).text.into_owned();
+    assert!(
+        once.starts_with("password: [redacted: password]: stri1e999"),
+        "{once}"
+    );
+    assert_eq!(redact(&once).text, once);
+}
+
+#[test]
+fn a_chain_without_end_has_one() {
+    // what goes makes a secret of what stands before it
+    let link = "OOK_SECRET=whsec_bfo8pnvXIF7mX18G5iCdM1Lp";
+    for text in [
+        format!("before\nSTRIPE_WEBH{}\nafter", link.repeat(300)),
+        format!(
+            "before\nSTRIPE_WEBH{}\nafter",
+            format!("{link}\n").repeat(300)
+        ),
+    ] {
+        let once = redact(&text).text.into_owned();
+        assert!(!once.contains("whsec_bfo8"), "{once}");
+        let again = redact(&once);
+        assert_eq!((again.text.as_ref(), again.count()), (once.as_str(), 0));
+    }
+}
+
 mod properties {
     use super::*;
     use proptest::prelude::*;

@@ -18,13 +18,15 @@ mod sections;
 
 pub use known::Known;
 
-use crate::redact;
+use crate::{redact, text};
 use serde::Serialize;
 use sm_core::template::{handoff_template, is_unfilled_template, unfilled_headings};
 use std::fmt;
 
 /// Longer documents are not read whole by the agents that are given them.
 const LONGEST: usize = 50_000;
+/// Characters of what a finding says.
+const QUOTED: usize = 300;
 /// Of each kind, so that one habit of an author does not fill the answer.
 const MOST_OF_A_KIND: usize = 5;
 
@@ -195,11 +197,32 @@ pub fn check(document: &str, facts: &GateFacts<'_>) -> Report {
         pins(facts, &mut found);
     }
     let mut findings = found.0;
+    quote(document, &mut findings);
     findings.sort_by_key(|f| (std::cmp::Reverse(f.level), f.line));
     let cost: u32 = findings.iter().map(|finding| finding.cost).sum();
     Report {
         score: 100_u32.saturating_sub(cost),
         findings,
+    }
+}
+
+/// What quotes the document is put before an agent and written down: short, and without its secrets,
+/// also those that are none without the name that stands before them.
+fn quote(document: &str, findings: &mut [Finding]) {
+    let mut secrets: Vec<&str> = redact::find(document)
+        .iter()
+        .filter_map(|secret| document.get(secret.start..secret.end))
+        .filter(|secret| secret.len() >= 6)
+        .collect();
+    secrets.sort_unstable();
+    secrets.dedup();
+    for finding in findings {
+        for secret in &secrets {
+            if finding.what.contains(secret) {
+                finding.what = finding.what.replace(secret, "[redacted]");
+            }
+        }
+        finding.what = text::short(&redact::redact(&finding.what).text, QUOTED);
     }
 }
 

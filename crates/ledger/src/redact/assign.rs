@@ -103,6 +103,9 @@ fn key_before(bytes: &[u8], end: usize) -> Option<(usize, usize)> {
     if !bytes.get(at - 1).copied().is_some_and(keys::may_end) {
         return None;
     }
+    if bytes.get(at) == Some(&b']') && is_our_own(bytes, at) {
+        return None;
+    }
     let mut start = at;
     while start > 0 && at - start < LONGEST && bytes.get(start - 1).copied().is_some_and(named) {
         start -= 1;
@@ -115,6 +118,16 @@ fn key_before(bytes: &[u8], end: usize) -> Option<(usize, usize)> {
         start += 1;
     }
     (start < at).then_some((start, at))
+}
+
+/// Whether what ends here is what stands where a secret stood: `[redacted: password]` names nothing.
+fn is_our_own(bytes: &[u8], end: usize) -> bool {
+    let before = bytes
+        .get(end.saturating_sub(LONGEST)..end)
+        .unwrap_or_default();
+    let open = memchr::memrchr(b'[', before);
+    open.and_then(|open| before.get(open..))
+        .is_some_and(|own| own.starts_with(b"[redacted: "))
 }
 
 fn before_type(bytes: &[u8], end: usize) -> Option<(usize, usize)> {

@@ -69,10 +69,13 @@ pub fn redact(text: &str) -> Redacted<'_> {
     };
     // What was taken out is a boundary for what stands beside it; a look at the outcome finds
     // that. Nearly every text needs one pass or two.
-    for _ in 0..PASSES {
-        let found = find(&redacted.text);
+    for pass in 0..=2 * PASSES {
+        let mut found = find(&redacted.text);
         if found.is_empty() {
             break;
+        }
+        if pass >= PASSES {
+            found = wider(&redacted.text, &found, pass == 2 * PASSES);
         }
         let mut text = String::with_capacity(redacted.text.len());
         let mut from = 0;
@@ -94,6 +97,29 @@ pub fn redact(text: &str) -> Redacted<'_> {
 }
 
 const PASSES: usize = 6;
+
+/// No text that anybody wrote comes this far: each secret that goes makes one of what stands before
+/// it, without end. Their lines go as a whole, and in the end the text, so that there is one.
+fn wider(text: &str, found: &[Found], all: bool) -> Vec<Found> {
+    let mut lines: Vec<Found> = Vec::new();
+    for secret in found {
+        let (before, after) = (text.get(..secret.start), text.get(secret.end..));
+        let start = before.and_then(|before| before.rfind('\n'));
+        let end = after.and_then(|after| after.find('\n'));
+        let line = Found {
+            rule: secret.rule,
+            start: start.filter(|_| !all).map_or(0, |start| start + 1),
+            end: end
+                .filter(|_| !all)
+                .map_or(text.len(), |end| secret.end + end),
+        };
+        match lines.last_mut() {
+            Some(last) if last.end >= line.start => last.end = last.end.max(line.end),
+            Some(_) | None => lines.push(line),
+        }
+    }
+    lines
+}
 
 /// The secrets of a text, in order, none over another.
 pub fn find(text: &str) -> Vec<Found> {

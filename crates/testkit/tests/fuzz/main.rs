@@ -7,6 +7,7 @@
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 mod corpus;
+mod documents;
 mod harness;
 mod http;
 mod ledger;
