@@ -12,6 +12,7 @@ mod crashes;
 mod handoff;
 mod handoff_faults;
 mod installed;
+mod ledger;
 mod monitor;
 mod people;
 mod run;
