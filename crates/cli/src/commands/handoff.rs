@@ -32,7 +32,9 @@ pub struct Handoff {
     /// The document: a text file that holds all the next context needs.
     #[arg(required_unless_present_any = ["auto", "template", "cancel"])]
     file: Option<PathBuf>,
-    /// Schedule it also if the document is older than the turn, or not filled in.
+    /// Schedule it also if a strict gate finds an error in it: it is older than the turn; objective,
+    /// state or next action is missing; it is the template still; a secret is in it; it says that
+    /// tests pass which failed. What is missing, empty, too large or no text is refused all the same.
     #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel"])]
     force: bool,
     /// sm writes the document, from the session's ledger. With --session also for one whose agent

@@ -1,7 +1,7 @@
 //! `sm show`.
 
 use clap::Args;
-use sm_daemon::api::types::{HandoffView, LedgerView, SessionView};
+use sm_daemon::api::types::{HandoffView, LedgerView, PinView, SessionView};
 
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
@@ -34,6 +34,7 @@ impl Show {
             &session.value,
             latest(&daemon, &session.value).as_ref(),
             known(&daemon, &session.value).as_ref(),
+            &pinned(&daemon, &session.value),
         );
         out.text(&text)
     }
@@ -53,11 +54,22 @@ fn known(daemon: &Daemon, session: &SessionView) -> Option<LedgerView> {
         .map(|ledger| ledger.value)
 }
 
+/// What every context of it is told. A daemon that cannot say keeps nothing else from being shown.
+fn pinned(daemon: &Daemon, session: &SessionView) -> Vec<PinView> {
+    let pins = daemon.pins(&session.id);
+    pins.map(|pins| pins.value.pins).unwrap_or_default()
+}
+
+/// Pins that are shown; `sm pin ls` shows all.
+const PINS: usize = 8;
+const LONGEST_PIN: usize = 160;
+
 pub fn render(
     look: &Look,
     session: &SessionView,
     handoff: Option<&HandoffView>,
     ledger: Option<&LedgerView>,
+    pins: &[PinView],
 ) -> String {
     let mut text = String::new();
     let mut row = |label: &str, value: &str| {
@@ -97,6 +109,17 @@ pub fn render(
         row("goal", &line(&ledger.goal));
         row("last files", &one_line(&ledger.files.join(", ")));
         row("failing", &look.paint(Tone::Warn, &line(&ledger.failing)));
+    }
+    for (at, pin) in pins.iter().take(PINS).enumerate() {
+        let whose = match pin.of.as_str() {
+            "session" => "",
+            _ => " (the project's)",
+        };
+        let label = if at == 0 { "pinned" } else { "" };
+        row(label, &format!("{}{whose}", shortened(&pin.text)));
+    }
+    if pins.len() > PINS {
+        row("", &format!("{} more: sm pin ls", pins.len() - PINS));
     }
     row("directory", &look.path(&session.cwd));
     row("context", &context(look, session));
@@ -159,6 +182,14 @@ pub fn render(
     text
 }
 
+fn shortened(text: &str) -> String {
+    let line = one_line(text);
+    match line.char_indices().nth(LONGEST_PIN) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line,
+    }
+}
+
 fn context(look: &Look, session: &SessionView) -> String {
     let context = &session.context;
     if context.used_percentage.is_none() && context.tokens.is_none() {
@@ -215,7 +246,7 @@ mod tests {
         api.queue.queued = 2;
         api.queue.held = 1;
         api.queue.held_reason = Some("the agent is compacting its context".into());
-        insta::assert_snapshot!(render(&look(), &api, None, None), @r"
+        insta::assert_snapshot!(render(&look(), &api, None, None, &[]), @r"
         session       api (1a2b3c4d)
         agent         claude
         state         idle: the turn ended (3 min ago)
@@ -230,6 +261,35 @@ mod tests {
         created       3 h ago
         ");
     }
+
+    #[test]
+    fn its_pins_in_a_few_lines() {
+        let pin = |text: &str, of: &str| PinView {
+            text: text.into(),
+            of: of.into(),
+        };
+        let lines = |pins: &[PinView]| {
+            let text = render(&look(), &session("api"), None, None, pins);
+            let from = text.lines().skip_while(|line| !line.starts_with("pinned"));
+            let until = from.take_while(|line| !line.starts_with("directory"));
+            until.collect::<Vec<_>>().join("\n")
+        };
+        let two = [
+            pin("never touch prod,\nnot even to look", "session"),
+            pin("no new dependencies", "project"),
+        ];
+        insta::assert_snapshot!(lines(&two), @r"
+        pinned        never touch prod, not even to look
+                      no new dependencies (the project's)
+        ");
+        assert_eq!(lines(&[]), "");
+        let many = vec![pin(&"ä".repeat(900), "session"); 11];
+        let shown = lines(&many);
+        assert_eq!(shown.lines().count(), PINS + 1);
+        assert!(shown.ends_with("3 more: sm pin ls"), "{shown}");
+        assert!(shown.lines().all(|line| line.chars().count() < 180));
+    }
+
     #[test]
     fn an_open_handoff_and_the_last_one() {
         let mut api = session("api");
@@ -241,7 +301,7 @@ mod tests {
             ..handoff()
         };
         let lines = |api: &SessionView, handoff| {
-            let text = render(&look(), api, Some(handoff), None);
+            let text = render(&look(), api, Some(handoff), None, &[]);
             let about = |line: &&str| line.contains("hand");
             text.lines().filter(about).collect::<Vec<_>>().join("\n")
         };

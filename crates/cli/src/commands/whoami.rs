@@ -33,6 +33,7 @@ impl Whoami {
             &session.value,
             latest(&daemon, &session.value).as_ref(),
             None,
+            &[],
         );
         out.text(&text)
     }

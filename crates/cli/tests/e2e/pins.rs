@@ -50,6 +50,12 @@ fn pins_survive_the_daemon_and_come_with_every_context() {
         [of(own, "session"), of("no new dependencies", "project")]
     );
 
+    world
+        .sm(&["show", "api"])
+        .exits(0)
+        .says(own)
+        .says("no new dependencies (the project's)");
+
     // a compaction, although nothing was ever handed over
     world.send_wait("api", "COMPACT:\nSAY: compacted");
     world.wait_for("api", "idle");
