@@ -1,17 +1,19 @@
 //! `sm-hook <agent> <event>`: one event to the daemon, its answer to the agent.
 //!
-//! The plain path of every hook of every agent: one connection, no thread, no process. Exits 0.
+//! The plain path of every hook of every agent: one connection, no thread, no process. Exits 0. Only
+//! where no session of sm is, the start and the compaction of a context are handed to `sm`.
 
 use std::io::Write;
+use std::process::{Command, Stdio};
 
-use sm_client::{Client, Paths};
+use sm_client::{Client, Paths, daemon};
 
 use crate::caller::{self, Caller, Outcome};
 use crate::input;
 
 pub fn run(agent: &str, event: &str) -> i32 {
     let Some(caller) = Caller::from_env() else {
-        return 0;
+        return without_session(agent, event);
     };
     let Ok(paths) = Paths::of_session() else {
         return 0;
@@ -34,6 +36,28 @@ pub fn run(agent: &str, event: &str) -> i32 {
         Outcome::NoDaemon => {
             keep();
             caller::revive(client.paths());
+        }
+    }
+    0
+}
+
+/// An agent that sm has not started: its channel's handoff is for `sm` to find, which reads the
+/// payload in our place; what it prints is what the agent hears.
+fn without_session(agent: &str, event: &str) -> i32 {
+    if agent == "claude"
+        && matches!(event, "SessionStart" | "PreCompact")
+        && let Ok(sm) = daemon::sm_program()
+    {
+        // Its exit code must not become the agent's hook's: 2 would keep it from compacting.
+        let done = Command::new(sm)
+            .args(["channel", "hook", event])
+            .stdin(Stdio::inherit())
+            .stderr(Stdio::null())
+            .output();
+        if let Ok(done) = done
+            && done.status.success()
+        {
+            print(&done.stdout);
         }
     }
     0

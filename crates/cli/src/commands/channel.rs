@@ -16,6 +16,7 @@ use sm_channel::{
 };
 use sm_client::{Paths, Process};
 
+use super::channel_hook::ChannelHook;
 use super::channel_lib::Lib;
 use crate::entry;
 use crate::error::{CommandError, Result};
@@ -44,6 +45,7 @@ enum What {
     Show(Show),
     Clear(Clear),
     Lib(Lib),
+    Hook(ChannelHook),
 }
 
 /// All channels: their current handoff, its status, and the folders that belong to them.
@@ -161,6 +163,7 @@ impl Channel {
             What::Show(command) => command.run(&here, out),
             What::Clear(command) => command.run(&here, out),
             What::Lib(command) => return command.run(&here, out),
+            What::Hook(command) => command.run(&here, out),
         };
         done.map(|()| ExitCode::SUCCESS)
     }
@@ -299,7 +302,7 @@ impl Here {
 }
 
 /// The program that runs us: a shell that called the library had its own pid there.
-fn caller() -> u32 {
+pub(super) fn caller() -> u32 {
     Process::parent().map_or_else(std::process::id, |parent| parent.pid)
 }
 
@@ -354,7 +357,7 @@ impl Create {
     }
 }
 
-fn input(from: impl Read, path: &Path) -> Result<Vec<u8>> {
+pub(super) fn input(from: impl Read, path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     from.take(LARGEST_INPUT + 1)
         .read_to_end(&mut text)

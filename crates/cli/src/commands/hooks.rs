@@ -517,7 +517,7 @@ fn is_there(program: &str) -> bool {
     !program.contains('/') || Path::new(program).is_file()
 }
 
-fn diff(out: &mut Printer, name: &str, before: &str, after: &str) -> Result<()> {
+pub(super) fn diff(out: &mut Printer, name: &str, before: &str, after: &str) -> Result<()> {
     let diff = TextDiff::from_lines(before, after)
         .unified_diff()
         .context_radius(3)

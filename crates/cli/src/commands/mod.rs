@@ -1,10 +1,12 @@
 //! The commands, one file each: arguments whose comments are the help, and a `run` that asks
 //! the daemon and prints.
 
+mod alias;
 mod archive;
 mod archive_run;
 mod attach;
 mod channel;
+mod channel_hook;
 mod channel_lib;
 mod check;
 mod children;
@@ -95,6 +97,7 @@ enum Command {
     Channel(channel::Channel),
     Pin(pin::Pin),
     Hooks(hooks::Hooks),
+    Alias(alias::Alias),
     Children(children::Children),
     Whoami(whoami::Whoami),
     Eval(eval::Eval),
@@ -133,6 +136,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Handoffs(command)) => command.run(out),
         Some(Command::Channel(command)) => return command.run(out),
         Some(Command::Pin(command)) => command.run(out),
+        Some(Command::Alias(command)) => command.run(out),
         Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),

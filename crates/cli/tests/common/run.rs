@@ -1,7 +1,7 @@
 //! A person who has put `sm run` before an agent's command, in a terminal of their own, and walks
 //! away. The terminal is tmux's; what the agent does at each step is decided by the test.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use sm_testkit::clean::binary;
@@ -81,14 +81,19 @@ impl Walk {
         std::fs::write(self.home(&format!("go.{step}.{n}")), "").unwrap();
     }
 
-    /// Types a command into a terminal of its own. When it ends, its code is written down.
+    /// `sm` in a terminal of its own.
     pub fn run(&self, name: &str, args: &[&str]) {
+        self.command(name, &binary("sm").unwrap(), args);
+    }
+
+    /// Types a command into a terminal of its own. When it ends, its code is written down.
+    pub fn command(&self, name: &str, program: &Path, args: &[&str]) {
         let script = "PATH=$1; export PATH; shift; \"$@\"; echo $? > \"$HOME/code.$0\"; exec cat";
         let mut argv: Vec<String> = ["sh", "-c", script, name].map(str::to_owned).into();
         // tmux gives what it runs its own.
         let path = self.world.env.env().into_iter().find(|(k, _)| k == "PATH");
         argv.push(path.unwrap().1);
-        argv.push(binary("sm").unwrap().to_string_lossy().into_owned());
+        argv.push(program.to_string_lossy().into_owned());
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let (env, cwd) = (self.world.env.env(), self.world.env.project());
         self.tmux.start(name, (120, 40), &cwd, &env, &argv).unwrap();
@@ -133,21 +138,27 @@ impl Walk {
         );
     }
 
-    /// Types the agent's own goodbye; the code that the command ends with. An agent may take an
-    /// Enter for a part of the typing, as any person finds out: it is pressed again.
+    /// Types a line and sends it, until this is so. An agent may take an Enter for a part of the
+    /// typing, as any person finds out: it is pressed again.
     #[track_caller]
-    pub fn leave(&self, goodbye: &str) -> i32 {
-        self.tmux.type_text(PANE, goodbye).unwrap();
-        // What is typed is to be seen before it is sent.
-        self.wait_seen(goodbye);
-        let file = self.home(&format!("code.{PANE}"));
+    pub fn say(&self, text: &str, until: impl Fn() -> bool) {
+        self.tmux.type_text(PANE, text).unwrap();
+        self.wait_seen(text);
         for _ in 0..20 {
             self.tmux.key(PANE, "Enter").unwrap();
-            let ended = || file.is_file().then_some(());
-            if wait_until(Duration::from_secs(3), ended).is_some() {
-                break;
+            let done = || until().then_some(());
+            if wait_until(Duration::from_secs(3), done).is_some() {
+                return;
             }
         }
+        panic!("{text:?} had no effect\n{}", self.about());
+    }
+
+    /// Types the agent's own goodbye; the code that the command ends with.
+    #[track_caller]
+    pub fn leave(&self, goodbye: &str) -> i32 {
+        let file = self.home(&format!("code.{PANE}"));
+        self.say(goodbye, || file.is_file());
         self.code()
     }
 

@@ -284,3 +284,67 @@ fn run_killed_is_gone_on_with_from_what_it_left() {
         walk.seen_of("again")
     );
 }
+
+#[test]
+fn without_sm_an_agent_picks_up_the_channels_handoff_and_its_own_after_a_compaction() {
+    let test = "without_sm_an_agent_picks_up_the_channels_handoff_and_its_own_after_a_compaction";
+    let Some(walk) = walk(test) else { return };
+    // There has to be something to compact.
+    walk.when(&[("the first prompt", "RUNMANY: 5 echo a step")]);
+    walk.tokens(LOW);
+    let folder = walk.world.env.home().join(".claude");
+    std::fs::create_dir_all(&folder).unwrap();
+    walk.world.sm(&["hooks", "install", "claude"]).exits(0);
+    let made = walk
+        .world
+        .sm_with(&["channel", "create"], "left for whoever comes\n");
+    let id = made.exits(0).out.trim().to_owned();
+
+    let claude = sm_testkit::real::claude().unwrap().program;
+    walk.command(
+        "person",
+        &claude,
+        &[&MODEL[..], &["--", "the first prompt"]].concat(),
+    );
+    let contexts = walk.wait_contexts(1);
+    let first = all(&contexts[0]);
+    assert!(
+        first.contains(&format!("=== HANDOFF LOADED (ID: {id}) ===")),
+        "{first}"
+    );
+    assert!(first.contains("left for whoever comes"), "{first}");
+    assert_eq!(manifest(&walk)["current"]["status"], "consumed");
+    let session = conversation_of(&contexts[0][0]).unwrap().to_owned();
+
+    // What is typed before the turn is over waits, and may come back.
+    let over = |seen: String| {
+        seen.lines()
+            .any(|l| l.starts_with("✻ ") && l.contains(" for "))
+    };
+    let over = || over(walk.seen()).then_some(());
+    assert!(wait_until(PATIENCE, over).is_some(), "{}", walk.about());
+    walk.say("/compact", || {
+        manifest(&walk)["current"]["session_id"] == session.as_str()
+    });
+    let taken = || (manifest(&walk)["current"]["status"] == "consumed").then_some(());
+    assert!(wait_until(PATIENCE, taken).is_some(), "{}", walk.about());
+    let own = manifest(&walk)["current"]["id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    assert_ne!(own, id);
+    let begins = format!("=== HANDOFF LOADED (ID: {own}) ===");
+    walk.say("what comes next", || {
+        let contexts = walk.contexts();
+        contexts.last().is_some_and(|context| {
+            texts_of(&context[context.len() - 1])
+                .iter()
+                .any(|text| text.contains("what comes next"))
+        })
+    });
+    let last = walk.contexts().pop().unwrap().pop().unwrap();
+    let last = texts_of(&last).join("\n");
+    assert!(last.contains(&begins), "{last}");
+    assert!(last.contains("Auto-Handoff (Pre-Compaction)"), "{last}");
+    assert_eq!(walk.leave("/exit"), 0);
+}

@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use sm_channel::{
-    Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, RealFiles,
-    Status, Which, header_of,
+    Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, Place,
+    RealFiles, Status, Which, header_of,
 };
 use sm_core::AgentKind;
 use sm_daemon::{Keeper, Source, clock};
@@ -156,32 +156,17 @@ impl Session {
 
     /// As its successor is told of it.
     fn handed(&self, loaded: &Loaded) -> Handed {
-        let document = String::from_utf8_lossy(&loaded.document);
-        let of = |key| header_of(&loaded.document, key);
-        let channel = of("CHANNEL").and_then(|name| name.parse::<ChannelName>().ok());
-        let path = self.setup.place.archived(&loaded.id);
-        let given = Given {
-            id: &loaded.id,
-            channel: channel.as_ref().unwrap_or(&self.setup.channel),
-            session: of("SESSION").unwrap_or("unknown"),
-            kind: match of("TYPE") {
-                Some("manual") => Kind::Manual,
-                Some("bye") => Kind::Bye,
-                Some(_) | None => Kind::Auto,
-            },
-            document: &document,
-            path: &path.to_string_lossy(),
-        };
-        let inline = given.inline(INLINE);
-        let prompt = match super::session::gives_inline(self.setup.agent) {
-            true => given.prompt(),
-            false => given.prompt_with_document(),
-        };
-        Handed {
-            id: loaded.id.clone(),
-            inline,
-            prompt,
-        }
+        let inlines = super::session::gives_inline(self.setup.agent);
+        given(&self.setup.place, &self.setup.channel, loaded, |given| {
+            Handed {
+                id: loaded.id.clone(),
+                inline: given.inline(INLINE),
+                prompt: match inlines {
+                    true => given.prompt(),
+                    false => given.prompt_with_document(),
+                },
+            }
+        })
     }
 
     /// Its context has it: nobody else is to get it.
@@ -205,6 +190,7 @@ impl Session {
             generation: state.generation,
             transcript: transcript.as_deref(),
             earlier: &state.earlier,
+            title: FULL,
         };
         let (text, said) = of.document(&mut state.keeper, self.setup.folder.path(), background);
         state.earlier = said;
@@ -249,6 +235,31 @@ impl Session {
     }
 }
 
+/// A handoff as it is told: by what its own header says.
+pub fn given<T>(
+    place: &Place,
+    channel: &ChannelName,
+    loaded: &Loaded,
+    tell: impl FnOnce(&Given<'_>) -> T,
+) -> T {
+    let document = String::from_utf8_lossy(&loaded.document);
+    let of = |key| header_of(&loaded.document, key);
+    let named = of("CHANNEL").and_then(|name| name.parse::<ChannelName>().ok());
+    let path = place.archived(&loaded.id);
+    tell(&Given {
+        id: &loaded.id,
+        channel: named.as_ref().unwrap_or(channel),
+        session: of("SESSION").unwrap_or("unknown"),
+        kind: match of("TYPE") {
+            Some("manual") => Kind::Manual,
+            Some("bye") => Kind::Bye,
+            Some(_) | None => Kind::Auto,
+        },
+        document: &document,
+        path: &path.to_string_lossy(),
+    })
+}
+
 fn of_dead(dead: &Dead, channel: &ChannelName) -> Option<String> {
     let about = &dead.about;
     let of = Of {
@@ -259,25 +270,29 @@ fn of_dead(dead: &Dead, channel: &ChannelName) -> Option<String> {
         generation: about.generation,
         transcript: about.transcript.as_deref(),
         earlier: &about.earlier,
+        title: FULL,
     };
     Some(of.document(&mut None, &dead.folder, &[]).0)
 }
 
 /// Whose document is written.
-struct Of<'a> {
-    agent: AgentKind,
-    cwd: &'a str,
-    channel: &'a ChannelName,
-    session: &'a str,
-    generation: u32,
-    transcript: Option<&'a Path>,
+pub struct Of<'a> {
+    pub agent: AgentKind,
+    pub cwd: &'a str,
+    pub channel: &'a ChannelName,
+    pub session: &'a str,
+    pub generation: u32,
+    pub transcript: Option<&'a Path>,
     /// What people have said in the contexts before this one.
-    earlier: &'a [String],
+    pub earlier: &'a [String],
+    pub title: &'a str,
 }
+
+const FULL: &str = "Auto-Handoff (Context Full)";
 
 impl Of<'_> {
     /// The document, and what people have said until now.
-    fn document(
+    pub fn document(
         &self,
         keeper: &mut Option<Keeper>,
         folder: &Path,
@@ -314,7 +329,7 @@ impl Of<'_> {
         let now = jiff::Timestamp::now().to_zoned(TimeZone::system());
         let text = document::automatic(
             &Heading {
-                title: "Auto-Handoff (Context Full)",
+                title: self.title,
                 time: &now.strftime("%Y-%m-%d %H:%M").to_string(),
                 project: self.cwd,
                 channel: self.channel,

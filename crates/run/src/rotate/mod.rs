@@ -17,11 +17,12 @@ mod rotation;
 mod server;
 mod session;
 mod transcript;
+mod without;
 
 pub use arguments::is_one_shot;
 pub use brain::{Begin, RotateError, Rotating};
-pub use document::{Given, INLINE};
 pub use folder::Folder;
 pub use level::Thresholds;
 pub use rotation::{Restarts, Rules};
 pub use session::Setup;
+pub use without::Without;
