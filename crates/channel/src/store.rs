@@ -305,10 +305,9 @@ impl<F: Files> Channel<F> {
         };
         let document = header.document(new.text);
         if aside {
-            let to = self.place.archived(&id);
-            self.replace(held, "doc", &to, &document)?;
+            self.set_aside(held, &id, &document)?;
             let put = Put::Archive;
-            return self.synced_archive().map(|()| Created { id, put });
+            return Ok(Created { id, put });
         }
         if let Some(bytes) = &previous {
             let stem = previous_id.as_ref().map_or_else(
@@ -340,11 +339,24 @@ impl<F: Files> Channel<F> {
         Ok(Created { id, put })
     }
 
-    fn synced_archive(&mut self) -> Result<(), ChannelError> {
-        let archive = self.place.archive();
+    /// Puts a new document into the archive. Other channels have locks of their own: a name that is
+    /// free now may be theirs in a moment, so it is never written over.
+    fn set_aside(
+        &mut self,
+        held: &Held,
+        id: &HandoffId,
+        document: &[u8],
+    ) -> Result<(), ChannelError> {
+        let from = self.lock_place().temporary(&mut self.files, "doc");
         self.files
-            .sync_folder(&archive)
-            .map_err(|error| ChannelError::io(&archive, error))
+            .write_new(&from, document, Durable::Yes)
+            .map_err(|error| ChannelError::io(&from, error))?;
+        let kept = held
+            .check(&mut self.files)
+            .and_then(|()| self.keep(&from, document, id.as_str()));
+        // It has its name in the archive, or the error is what counts; the next creator sweeps.
+        let _ = self.files.remove(&from);
+        kept
     }
 
     fn free_id(

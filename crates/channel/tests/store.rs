@@ -2,9 +2,11 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
 use sm_channel::{
-    Channel, ChannelError, ChannelName, Kind, NewHandoff, Occupied, Place, Put, RealFiles, Which,
-    header_of,
+    Channel, ChannelError, ChannelName, Durable, Files, Found, Kind, NewHandoff, Occupied, Owner,
+    Place, Put, RealFiles, Which, header_of,
 };
+use std::io;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 fn new<'a>(session: &'a str, text: &'a str, occupied: Occupied) -> NewHandoff<'a> {
@@ -109,4 +111,86 @@ fn a_lock_that_is_held_is_waited_for_and_named() {
     );
     // Nothing of the attempt is left.
     assert_eq!(std::fs::read_dir(place.handoffs()).unwrap().count(), 2);
+}
+
+/// The system's files, with a neighbour who archives a document of the same id at the worst moment.
+struct Neighbour {
+    files: RealFiles,
+    archive: PathBuf,
+}
+
+impl Files for Neighbour {
+    fn write_new(&mut self, path: &Path, bytes: &[u8], durable: Durable) -> io::Result<()> {
+        if let Some(id) = header_of(bytes, "HANDOFF-ID") {
+            let theirs = String::from_utf8_lossy(bytes).replace("global", "other");
+            std::fs::write(self.archive.join(format!("{id}.md")), theirs)?;
+        }
+        self.files.write_new(path, bytes, durable)
+    }
+    fn mkdir(&mut self, path: &Path) -> io::Result<Found> {
+        self.files.mkdir(path)
+    }
+    fn read(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>> {
+        self.files.read(path)
+    }
+    fn link(&mut self, from: &Path, to: &Path) -> io::Result<Found> {
+        self.files.link(from, to)
+    }
+    fn rename(&mut self, from: &Path, to: &Path) -> io::Result<bool> {
+        self.files.rename(from, to)
+    }
+    fn remove(&mut self, path: &Path) -> io::Result<()> {
+        self.files.remove(path)
+    }
+    fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
+        self.files.remove_folder(path)
+    }
+    fn list(&mut self, path: &Path) -> io::Result<Vec<String>> {
+        self.files.list(path)
+    }
+    fn age(&mut self, path: &Path) -> io::Result<Option<Duration>> {
+        self.files.age(path)
+    }
+    fn sync_folder(&mut self, path: &Path) -> io::Result<()> {
+        self.files.sync_folder(path)
+    }
+    fn now(&mut self) -> jiff::Timestamp {
+        self.files.now()
+    }
+    fn pid(&self) -> u32 {
+        self.files.pid()
+    }
+    fn number(&mut self) -> u64 {
+        self.files.number()
+    }
+    fn is_alive(&mut self, owner: Owner) -> bool {
+        self.files.is_alive(owner)
+    }
+    fn pause(&mut self, attempt: u32) -> bool {
+        self.files.pause(attempt)
+    }
+}
+
+#[test]
+fn one_that_steps_aside_never_takes_the_name_of_another_channels_in_the_archive() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = Place::new(folder.path());
+    place.ensure().unwrap();
+    let mut one = channel(&place, "global");
+    one.create(&new("alpha", "first", Occupied::StepAside))
+        .unwrap();
+    let neighbour = Neighbour {
+        files: RealFiles::default(),
+        archive: place.archive(),
+    };
+    let mut beside = Channel::new(place.clone(), ChannelName::global(), None, neighbour);
+    let made = beside
+        .create(&new("beta", "beside", Occupied::StepAside))
+        .unwrap();
+    assert_eq!(made.put, Put::Archive);
+    let theirs = std::fs::read(place.archived(&made.id)).unwrap();
+    assert_eq!(header_of(&theirs, "CHANNEL"), Some("other"));
+    let ours = one.load(&Which::Id(made.id), 2).unwrap();
+    assert!(ours.document.ends_with(b"\nbeside\n"));
+    assert_eq!(header_of(&ours.document, "CHANNEL"), Some("global"));
 }
