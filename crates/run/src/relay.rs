@@ -23,9 +23,6 @@ use crate::{Brain, Control, Ended, Process, Report, Run, RunError, Terminal};
 
 /// So much is read before it has to be shown.
 const MOST_OUTPUT: usize = 64 * 1024;
-/// A terminal hands its output out in pieces of 4 KiB: after a full one there is likely more. After
-/// any other, asking again would only wait for the system to look.
-const FULL_PIECE: usize = 4095;
 const MOST_INPUT: usize = 16 * 1024;
 /// A terminal holds less than this, so whatever an agent had printed by its end is in there; what
 /// it left running may print for ever.
@@ -337,30 +334,24 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Reads what there is and passes it on; how much that was.
+    /// Reads a piece of what there is and passes it on; how much that was. One piece: asking for
+    /// more than there is makes the system look for it, which takes longer than coming back.
     fn read_agent(&mut self, hosted: &mut Hosted) -> usize {
-        let mut filled = 0;
-        while let Some(room) = self.buffer.get_mut(filled..)
-            && !room.is_empty()
-        {
-            match rustix::io::read(&hosted.master, room) {
-                Ok(0) => hosted.open = false,
-                Ok(read) => {
-                    filled += read;
-                    if read >= FULL_PIECE {
-                        continue;
-                    }
+        let read = loop {
+            match rustix::io::read(&hosted.master, &mut self.buffer) {
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return 0,
+                Ok(0) | Err(_) => {
+                    hosted.open = false;
+                    return 0;
                 }
-                Err(Errno::INTR) => continue,
-                Err(Errno::AGAIN) => {}
-                Err(_) => hosted.open = false,
+                Ok(read) => break read,
             }
-            break;
-        }
+        };
         let buffer = std::mem::take(&mut self.buffer);
-        self.show(buffer.get(..filled).unwrap_or_default());
+        self.show(buffer.get(..read).unwrap_or_default());
         self.buffer = buffer;
-        filled
+        read
     }
 
     /// To the person first: nothing else is waited for.
