@@ -15,6 +15,7 @@ use crate::print::Printer;
 #[derive(Debug, Args)]
 #[command(hide = true)]
 pub struct ChannelHook {
+    /// What the agent tells: SessionStart or PreCompact
     #[arg(value_enum)]
     event: Event,
 }
