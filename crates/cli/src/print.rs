@@ -3,9 +3,9 @@
 //! Commands hand over finished lines; nothing else in this program uses stdout or stderr.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
+use std::sync::OnceLock;
 
 use jiff::Timestamp;
-use jiff::tz::TimeZone;
 use serde_json::Value;
 
 use crate::error::{CommandError, Kind, Result};
@@ -26,7 +26,7 @@ impl Printer {
                 color: color_for(is_terminal),
                 signs: signs_for(is_terminal),
                 width: is_terminal.then(columns),
-                zone: TimeZone::system(),
+                zone: OnceLock::new(),
                 now: Timestamp::now(),
                 home: std::env::var("HOME").ok(),
             },

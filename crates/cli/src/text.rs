@@ -3,6 +3,8 @@
 //! Whatever comes from a session, a file or a program passes through `one_line` or `many_lines`
 //! before it reaches a terminal: nobody's data moves our cursor.
 
+use std::sync::OnceLock;
+
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
@@ -14,7 +16,8 @@ pub struct Look {
     pub signs: Signs,
     /// Columns of the terminal; unlimited when nobody looks.
     pub width: Option<usize>,
-    pub zone: TimeZone,
+    /// Looked up when the first time of day is shown: that reads the system's whole list of zones.
+    pub zone: OnceLock<TimeZone>,
     pub now: Timestamp,
     /// Shown as `~`.
     pub home: Option<String>,
@@ -91,8 +94,9 @@ impl Look {
         let Ok(at) = at.parse::<Timestamp>() else {
             return one_line(at);
         };
-        let at = at.to_zoned(self.zone.clone());
-        let today = self.now.to_zoned(self.zone.clone()).date();
+        let zone = self.zone.get_or_init(TimeZone::system);
+        let at = at.to_zoned(zone.clone());
+        let today = self.now.to_zoned(zone.clone()).date();
         if at.date() == today {
             at.strftime("%H:%M:%S").to_string()
         } else {
@@ -320,7 +324,7 @@ pub mod tests {
             color: Color::Off,
             signs: Signs::Unicode,
             width: Some(80),
-            zone: TimeZone::UTC,
+            zone: OnceLock::from(TimeZone::UTC),
             now: "2026-03-01T12:00:00Z".parse().unwrap(),
             home: Some("/home/ann".to_owned()),
         }
