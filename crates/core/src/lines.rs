@@ -25,11 +25,6 @@ impl Lines {
         self.skipped
     }
 
-    /// Whether the beginning of a line is here and its end is not.
-    pub fn waits(&self) -> bool {
-        self.skipping || !self.partial.is_empty()
-    }
-
     /// Takes the next bytes and gives every line that is now complete, without its line end.
     pub fn feed(&mut self, mut bytes: &[u8], mut line: impl FnMut(&[u8])) {
         while let Some(end) = bytes.iter().position(|b| *b == b'\n') {

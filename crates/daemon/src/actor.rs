@@ -143,17 +143,19 @@ impl Actor {
         write(&self.hub, "new session", commit).await
     }
 
+    async fn hear(&mut self, found: Found) {
+        if let Some(terminal) = found.terminal {
+            Arc::make_mut(&mut self.extra).terminal = Some(terminal);
+            self.save_extra().await;
+        }
+        self.step(found.event, None).await;
+    }
+
     /// `first`: what has to come before all else (after a restart: what still lives).
     pub async fn run(mut self: Box<Self>, first: Option<oneshot::Receiver<Found>>) {
         if let Some(first) = first {
             match first.await {
-                Ok(found) => {
-                    if let Some(terminal) = found.terminal {
-                        Arc::make_mut(&mut self.extra).terminal = Some(terminal);
-                        self.save_extra().await;
-                    }
-                    Box::pin(self.step(found.event, None)).await;
-                }
+                Ok(found) => Box::pin(self.hear(found)).await,
                 Err(_) => return,
             }
             self.complete_handoff();
@@ -558,7 +560,11 @@ fn needs_no_journal(effect: &Effect) -> bool {
 fn can_be_refused(event: &Event) -> bool {
     matches!(
         event,
-        Event::Send(_) | Event::HandoffAsked { .. } | Event::HandoffCancelled
+        Event::Send(_)
+            | Event::Pin(_)
+            | Event::Unpin(_)
+            | Event::HandoffAsked { .. }
+            | Event::HandoffCancelled
     )
 }
 

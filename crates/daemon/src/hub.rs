@@ -139,7 +139,8 @@ impl Handle {
     pub fn subscribe(&self) -> watch::Receiver<Arc<Published>> {
         self.published.clone()
     }
-    /// Waits until everything that was sent to it before is done and journaled.
+    /// Waits until everything that was sent to it before is done, and journaled unless the journal
+    /// refused or it may wait.
     pub async fn caught_up(&self) {
         let (tx, rx) = oneshot::channel();
         self.send(Wake::Messages { reply: tx });

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// Of a project's file.
-const MOST_BYTES: u64 = 64 * 1024;
+pub const MOST_BYTES: u64 = 64 * 1024;
 /// Folders above the working directory that are looked into.
 const HIGHEST: usize = 32;
 

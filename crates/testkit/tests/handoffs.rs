@@ -8,9 +8,10 @@
 
 mod common;
 
+use common::message;
 use sm_core::handoff::{Carrier, HandoffState, Trigger};
-use sm_core::message::{Mode, NewMessage, Sender};
-use sm_core::{AgentKind, HandoffId, MessageId};
+use sm_core::message::Mode;
+use sm_core::{AgentKind, HandoffId};
 use sm_testkit::sim::{Act, Batch, Mutation, Options, TurnPlan, World};
 
 const OF_SEED: common::OfSeed = Options::handoffs_of_seed;
@@ -103,18 +104,6 @@ fn effects_before_the_journal_are_noticed() {
 
 // ── every crash point of whole handoffs
 
-fn message(no: u32, mode: Mode) -> NewMessage {
-    NewMessage {
-        id: MessageId::new(format!("m{no}")).unwrap(),
-        from: Sender::Person,
-        text: format!("message <{no}>"),
-        mode,
-        raw: false,
-        notify: true,
-        expires_at: None,
-    }
-}
-
 /// The agent hands off with its last tool call; messages come before and after.
 fn hands_off(world: World) -> World {
     let tool = |handoffs| Batch {
@@ -145,37 +134,13 @@ fn latest(world: &World) -> HandoffId {
         .clone()
 }
 
-/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
 fn with_every_crash(
     agent: AgentKind,
     scene: impl Fn(World) -> World,
     check: impl Fn(&World, &HandoffId),
 ) {
-    let (first, points) = {
-        let world = World::new(7, Options::calm(agent)).idle();
-        let first = world.stats().crash_points;
-        let world = scene(world)
-            .settle()
-            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
-        check(&world, &latest(&world));
-        (first, world.stats().crash_points)
-    };
-    assert!(
-        points > first + 60,
-        "{points} points are too few to mean anything"
-    );
-    for point in first + 1..=points {
-        let mut options = Options::calm(agent);
-        options.crash_at = Some(point);
-        options.trace = true;
-        match scene(World::new(7, options).idle()).settle() {
-            Ok(world) => {
-                println!("killed at point {point} of {points}");
-                check(&world, &latest(&world));
-            }
-            Err(failure) => panic!("killed at point {point} of {points}: {failure}"),
-        }
-    }
+    let check = |world: &World| check(world, &latest(world));
+    common::with_every_crash(&Options::calm(agent), World::idle, scene, 60, check);
 }
 
 fn arrived_at_the_successor(world: &World, id: &HandoffId) {

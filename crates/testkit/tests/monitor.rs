@@ -4,13 +4,12 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod common;
 
-use sm_core::message::{Mode, NewMessage, Sender};
-use sm_core::{AgentKind, MessageId};
-use sm_testkit::sim::{Act, Batch, Mutation, Options, TurnPlan, Usage, World};
+use common::{message, tools};
+use sm_core::AgentKind;
+use sm_core::message::Mode;
+use sm_testkit::sim::{Act, Mutation, Options, Usage, World};
 
 const OF_SEED: common::OfSeed = Options::monitor_of_seed;
 
@@ -96,34 +95,9 @@ fn watched(agent: AgentKind) -> Options {
     options
 }
 
-/// Tools that run one after the other.
-fn tools(count: usize) -> TurnPlan {
-    let batch = Batch {
-        tool_ms: 300,
-        ..Batch::default()
-    };
-    TurnPlan {
-        batches: std::iter::repeat_n(batch, count).collect(),
-        think_ms: 200,
-        api_error: false,
-    }
-}
-
-fn message(no: u32, mode: Mode) -> NewMessage {
-    NewMessage {
-        id: MessageId::new(format!("m{no}")).unwrap(),
-        from: Sender::Person,
-        text: format!("message <{no}>"),
-        mode,
-        raw: false,
-        notify: false,
-        expires_at: None,
-    }
-}
-
 /// A full context is told of, compacted inside its turn, fills again, and is told of again.
 fn compacts(world: World) -> World {
-    let mut plan = tools(6);
+    let mut plan = tools(6, 300);
     plan.batches[2].compact = true;
     let mut world = world.working(plan);
     world.fill_to(70);
@@ -136,29 +110,8 @@ fn compacts(world: World) -> World {
     world
 }
 
-/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
 fn with_every_crash(agent: AgentKind, scene: impl Fn(World) -> World, check: impl Fn(&World)) {
-    let points = {
-        let world = scene(World::new(7, watched(agent)));
-        let world = world
-            .settle()
-            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
-        check(&world);
-        world.stats().crash_points
-    };
-    assert!(points > 60, "{points} points are too few to mean anything");
-    for point in 1..=points {
-        let mut options = watched(agent);
-        options.crash_at = Some(point);
-        options.trace = true;
-        match scene(World::new(7, options)).settle() {
-            Ok(world) => {
-                println!("killed at point {point} of {points}");
-                check(&world);
-            }
-            Err(failure) => panic!("killed at point {point} of {points}: {failure}"),
-        }
-    }
+    common::with_every_crash(&watched(agent), |world| world, scene, 60, check);
 }
 
 #[test]
@@ -210,7 +163,7 @@ fn killed_at_every_point_of_a_compaction_whose_hooks_are_all_lost() {
 
 #[test]
 fn a_falling_value_arms_nothing_and_an_old_sample_moves_nothing() {
-    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(30));
+    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(30, 300));
     for percent in [51, 20, 52, 64, 10, 66, 30, 90] {
         world.fill_to(percent);
         world.run_for(500);
@@ -226,7 +179,7 @@ fn a_falling_value_arms_nothing_and_an_old_sample_moves_nothing() {
 
 #[test]
 fn one_sample_over_both_tells_the_critical_one_only() {
-    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(10));
+    let mut world = World::new(1, watched(AgentKind::Claude)).working(tools(10, 300));
     world.fill_to(80);
     world.run_for(2_000);
     assert_eq!((world.told(50), world.told(65)), (0, 1));

@@ -8,9 +8,10 @@
 
 mod common;
 
-use sm_core::message::{Mode, NewMessage, Sender};
-use sm_core::{AgentKind, MessageId};
-use sm_testkit::sim::{self, Act, Batch, Mutation, Options, TurnPlan, World};
+use common::{message, tools};
+use sm_core::AgentKind;
+use sm_core::message::Mode;
+use sm_testkit::sim::{self, Act, Mutation, Options, World};
 
 const OF_SEED: common::OfSeed = Options::of_seed;
 
@@ -99,50 +100,8 @@ fn a_sub_agent_taken_for_the_session_is_noticed() {
 
 // ── every crash point of the usual deliveries
 
-fn tools(count: usize) -> TurnPlan {
-    TurnPlan {
-        batches: (0..count)
-            .map(|_| Batch {
-                tool_ms: 300,
-                ..Batch::default()
-            })
-            .collect(),
-        think_ms: 200,
-        api_error: false,
-    }
-}
-
-fn message(no: u32, mode: Mode) -> NewMessage {
-    NewMessage {
-        id: MessageId::new(format!("m{no}")).unwrap(),
-        from: Sender::Person,
-        text: format!("message <{no}>"),
-        mode,
-        raw: false,
-        notify: true,
-        expires_at: None,
-    }
-}
-
-/// Plays the scene once undisturbed, then once for every point at which the daemon can die.
 fn with_every_crash(agent: AgentKind, scene: impl Fn(World) -> World) {
-    let points = {
-        let world = scene(World::new(7, Options::calm(agent)));
-        let world = world
-            .settle()
-            .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
-        world.stats().crash_points
-    };
-    assert!(points > 20, "{points} points are too few to mean anything");
-    for point in 1..=points {
-        let mut options = Options::calm(agent);
-        options.crash_at = Some(point);
-        options.trace = true;
-        let world = scene(World::new(7, options));
-        if let Err(failure) = world.settle() {
-            panic!("killed at point {point} of {points}: {failure}");
-        }
-    }
+    common::with_every_crash(&Options::calm(agent), |world| world, scene, 20, |_| {});
 }
 
 #[test]
@@ -162,7 +121,7 @@ fn killed_at_every_point_of_a_paste() {
 fn killed_at_every_point_of_answers_inside_and_at_the_end_of_a_turn() {
     for agent in [AgentKind::Claude, AgentKind::Codex] {
         with_every_crash(agent, |world| {
-            let mut world = world.working(tools(3));
+            let mut world = world.working(tools(3, 300));
             world.send_as(message(0, Mode::Important));
             world.send_as(message(1, Mode::Sequential));
             world.run_for(700);
@@ -186,7 +145,7 @@ fn killed_at_every_point_of_a_mailbox_delivery() {
 #[test]
 fn killed_at_every_point_of_an_interrupt() {
     with_every_crash(AgentKind::Claude, |world| {
-        let mut world = world.working(tools(20));
+        let mut world = world.working(tools(20, 300));
         world.send_as(message(0, Mode::Urgent));
         world
     });
@@ -195,7 +154,7 @@ fn killed_at_every_point_of_an_interrupt() {
 #[test]
 fn killed_at_every_point_of_a_dialog() {
     with_every_crash(AgentKind::Claude, |world| {
-        let mut plan = tools(2);
+        let mut plan = tools(2, 300);
         plan.batches[0].dialog = true;
         let mut world = world.working(plan);
         world.send_as(message(0, Mode::Important));
@@ -208,7 +167,7 @@ fn killed_at_every_point_of_a_dialog() {
 fn killed_at_every_point_of_a_clear() {
     for agent in [AgentKind::Claude, AgentKind::Codex] {
         with_every_crash(agent, |world| {
-            let mut world = world.working(tools(1));
+            let mut world = world.working(tools(1, 300));
             world.send_as(message(0, Mode::Sequential));
             world.act(Act::Clear);
             world.act_later(2_500, Act::Clear);

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
-use sm_core::pins::{FILE, clean};
+use sm_core::pins::{FILE, clean, of_file};
 use sm_daemon::api::types::PinView;
-use sm_daemon::pins::{of_project, project_folder};
+use sm_daemon::pins::{MOST_BYTES, of_project, project_folder};
 use sm_ledger::redact;
 
 use crate::client::Daemon;
@@ -132,7 +132,15 @@ impl Add {
                 let file = folder.join(FILE);
                 if !of_project(&folder).pins.contains(&text) {
                     let begun = written(&file)?;
-                    write(&file, &added(&begun, &text))?;
+                    let after = added(&begun, &text);
+                    if !is_told(&after, &text) {
+                        return Err(CommandError::refused(format!(
+                            "{} would not tell it as it stands: the file is full, or the pin has an empty line",
+                            out.look.path(&file.to_string_lossy())
+                        ))
+                        .hint("take a pin back with: sm pin rm --project, or write it without empty lines"));
+                    }
+                    write(&file, &after)?;
                 }
                 out.line(&format!(
                     "Pinned in {}: {}",
@@ -184,7 +192,16 @@ impl Rm {
             (Owner::Project(folder), _) => {
                 let file = folder.join(FILE);
                 let begun = written(&file)?;
-                write(&file, &without(&begun, &pin.text))?;
+                let after = without(&begun, &pin.text);
+                let mut left = of_file(&begun);
+                left.retain(|told| *told != pin.text);
+                if of_file(&after) != left {
+                    return Err(CommandError::refused(
+                        "its lines do not stand in the file as they are told, so it is still pinned",
+                    )
+                    .hint(format!("edit {}", out.look.path(&file.to_string_lossy()))));
+                }
+                write(&file, &after)?;
             }
         }
         out.line(&format!("No longer pinned: {}", one_line(&pin.text)))
@@ -266,6 +283,11 @@ fn added(file: &str, pin: &str) -> String {
     text
 }
 
+/// Whether a context would be told this pin, word for word.
+fn is_told(file: &str, pin: &str) -> bool {
+    file.len() as u64 <= MOST_BYTES && of_file(file).iter().any(|told| told == pin)
+}
+
 /// Without the lines of this pin; everything else stays as it is.
 fn without(file: &str, pin: &str) -> String {
     let lines: Vec<&str> = file.split_inclusive('\n').collect();
@@ -301,7 +323,6 @@ fn without(file: &str, pin: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sm_core::pins::of_file;
 
     #[test]
     fn a_projects_file_is_added_to_and_taken_from() {
@@ -317,6 +338,16 @@ mod tests {
         let own = "* ours\n\nprose\n";
         assert_eq!(added(own, "mine"), "* ours\n\nprose\n- mine\n");
         assert_eq!(without(own, "ours"), "\nprose\n");
+    }
+
+    #[test]
+    fn what_would_not_be_told_is_noticed() {
+        let full = (0..64).fold(String::new(), |file, n| added(&file, &format!("pin {n}")));
+        assert!(is_told(&added("", "two\nlines"), "two\nlines"));
+        assert!(!is_told(&added("", "one\n\ntwo"), "one\n\ntwo"));
+        assert!(!is_told(&added(&full, "one more"), "one more"));
+        let large = format!("{}\n", "x".repeat(70_000));
+        assert!(!is_told(&added(&large, "late"), "late"));
     }
 
     #[test]

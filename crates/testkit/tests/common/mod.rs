@@ -2,11 +2,13 @@
 
 #![allow(
     dead_code,
+    clippy::unwrap_used,
     clippy::allow_attributes,
     reason = "each test file uses some of them"
 )]
 
-use sm_core::AgentKind;
+use sm_core::message::{Mode, NewMessage, Sender};
+use sm_core::{AgentKind, MessageId};
 use sm_testkit::sim::{self, Batch, Mutation, Options, TurnPlan, World};
 
 /// Options of a seed: one function a kind of schedule.
@@ -84,4 +86,51 @@ pub fn noticed(of_seed: OfSeed, mutation: Mutation, within: u64) -> String {
         }
     }
     panic!("{mutation:?} was not noticed in {within} schedules");
+}
+
+/// A person's message that can be told from the others.
+pub fn message(no: u32, mode: Mode) -> NewMessage {
+    NewMessage {
+        id: MessageId::new(format!("m{no}")).unwrap(),
+        from: Sender::Person,
+        text: format!("message <{no}>"),
+        mode,
+        raw: false,
+        notify: true,
+        expires_at: None,
+    }
+}
+
+/// Plays the scene once undisturbed, then once for every point at which the daemon can die after
+/// `begin`. `many`: fewer points would mean nothing.
+pub fn with_every_crash(
+    options: &Options,
+    begin: impl Fn(World) -> World,
+    scene: impl Fn(World) -> World,
+    many: u64,
+    check: impl Fn(&World),
+) {
+    let world = begin(World::new(7, options.clone()));
+    let first = world.stats().crash_points;
+    let world = scene(world)
+        .settle()
+        .unwrap_or_else(|failure| panic!("undisturbed: {failure}"));
+    check(&world);
+    let points = world.stats().crash_points;
+    assert!(
+        points > first + many,
+        "{points} points are too few to mean anything"
+    );
+    for point in first + 1..=points {
+        let mut options = options.clone();
+        options.crash_at = Some(point);
+        options.trace = true;
+        match scene(begin(World::new(7, options))).settle() {
+            Ok(world) => {
+                println!("killed at point {point} of {points}");
+                check(&world);
+            }
+            Err(failure) => panic!("killed at point {point} of {points}: {failure}"),
+        }
+    }
 }
