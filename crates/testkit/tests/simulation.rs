@@ -4,8 +4,6 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 mod common;
 
 use common::{message, tools};
