@@ -72,7 +72,11 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     if is_one_shot(agent, &given) {
         return Ok(None);
     }
-    let unusable = |error: String| CommandError::not_usable(error);
+    let unusable = |error: String| {
+        CommandError::not_usable(error).hint(format!(
+            "`sm doctor` looks at this machine; without sm: command {named}"
+        ))
+    };
     let paths = Paths::from_env().map_err(|error| unusable(error.to_string()))?;
     let config = entry::configuration(&paths).map_err(|error| unusable(error.to_string()))?;
     let here = Here::find()?;

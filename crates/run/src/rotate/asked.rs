@@ -76,6 +76,9 @@ impl Session {
             return refused(format!("the document could not be kept safe: {error}"));
         }
         let mut state = self.lock();
+        if state.rotation.is_leaving() {
+            return refused("this context is being left already");
+        }
         let replaced = state.asked.replace(id.clone());
         state.documents.insert(id.clone(), text);
         // It says so before its turn ends; nothing is to be done until then.

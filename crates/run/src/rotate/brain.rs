@@ -34,7 +34,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(250);
 pub enum RotateError {
     #[error("the folder of this run cannot be used: {0}")]
     Folder(#[from] PathError),
-    #[error("its socket cannot be used: {0}")]
+    #[error("the socket of this run cannot be used: {0}")]
     Socket(#[from] io::Error),
     #[error("{0}")]
     Launch(String),
@@ -284,9 +284,11 @@ impl Brain for Rotating {
     }
 
     fn ended(&mut self, report: &Report) -> Next {
+        self.session.lock().process = None;
+        self.session.until_made();
+        let mut lost = false;
         let (after, prepared) = {
             let mut state = self.session.lock();
-            state.process = None;
             let ending = match by_person(report, state.person_exit) {
                 true => Ending::Person,
                 false => Ending::Other,
@@ -298,7 +300,15 @@ impl Brain for Rotating {
             (After::Restart, Some(handed)) => return self.again(handed),
             (After::Restart | After::Exit, None) => {
                 let kept = self.session.keep_asked();
-                self.say_goodbye("", kept.as_ref());
+                lost = kept.is_err();
+                let why = match &kept {
+                    Ok(_) => String::new(),
+                    Err(error) => format!(
+                        "What the agent handed over could not be put into the channel ({error}); it is kept in {}",
+                        self.session.setup.folder.path().display()
+                    ),
+                };
+                self.say_goodbye(&why, kept.ok().flatten().as_ref());
             }
             (After::Exit, Some(handed)) => {
                 self.say_goodbye("The agent was ended", Some(&handed.id));
@@ -315,7 +325,7 @@ impl Brain for Rotating {
             }
         }
         self.close();
-        if report.ended != Ended::TerminalGone {
+        if report.ended != Ended::TerminalGone && !lost {
             self.session.setup.folder.remove();
         }
         Next::Exit(code)

@@ -4,7 +4,7 @@
 //! Nothing here ends a process whose work is not in a handoff that is on disk.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use sm_channel::{
@@ -25,6 +25,8 @@ use crate::brain::Control;
 
 /// An agent has this long to end by itself.
 const GRACE: Duration = Duration::from_secs(10);
+/// A handoff is made within this time: the lock is waited for 10 s.
+const MAKING: Duration = Duration::from_secs(15);
 /// No record is so long.
 const LARGEST_RECORD: u64 = 1 << 30;
 
@@ -41,6 +43,7 @@ impl Session {
 
     /// Makes the handoff, and has the process ended. If it cannot be made, the agent goes on.
     pub fn leave(&self, leaving: &Leaving) {
+        let earlier = self.lock().earlier.clone();
         let made = self.make(leaving);
         let mut state = self.lock();
         let process = state.process;
@@ -61,7 +64,8 @@ impl Session {
             }
             (Ok(handed), None) => state.prepared = Some(handed), // it has ended meanwhile
             (Err(error), _) => {
-                state.rotation.not_left();
+                state.rotation.not_left(&leaving.document);
+                state.earlier = earlier; // it is said again with the next try
                 self.log(&format!("the handoff could not be made: {error}"));
             }
         }
@@ -198,20 +202,39 @@ impl Session {
     }
 
     /// What was handed over before the process ended by itself: it is not to be lost.
-    pub fn keep_asked(&self) -> Option<HandoffId> {
+    pub fn keep_asked(&self) -> Result<Option<HandoffId>, ChannelError> {
         let (session, text) = {
             let state = self.lock();
-            let text = state.asked.as_ref().and_then(|id| state.documents.get(id));
-            (self.session_name(&state), text.cloned()?)
+            let asked = state.asked.as_ref().and_then(|id| state.documents.get(id));
+            let Some(text) = asked.cloned() else {
+                return Ok(None);
+            };
+            (self.session_name(&state), text)
         };
         let _one = self.one_at_a_time();
-        match self.create(&session, Kind::Manual, &text) {
-            Ok(handed) => Some(handed.id),
-            Err(error) => {
-                self.log(&format!("what was handed over could not be kept: {error}"));
-                None
-            }
+        let text = match text.trim().is_empty() {
+            true => self.automatic(&session, &[]), // asked for without one (`--auto`)
+            false => text,
+        };
+        let kept = self.create(&session, Kind::Manual, &text);
+        if let Err(error) = &kept {
+            self.log(&format!("what was handed over could not be kept: {error}"));
         }
+        Ok(Some(kept?.id))
+    }
+
+    /// An agent that ends while its handoff is being made: nothing may be taken away before.
+    pub fn until_made(&self) {
+        let until = Instant::now() + MAKING;
+        while Instant::now() < until {
+            let state = self.lock();
+            if !state.rotation.is_leaving() || state.prepared.is_some() {
+                return;
+            }
+            drop(state);
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        self.log("the handoff was not made in time");
     }
 
     /// The handoff to begin with: the channel's active one, else what a run that died has left.

@@ -261,9 +261,12 @@ impl Rotation {
     }
 
     /// The handoff could not be made: the context is not left, and the next end of a turn tries
-    /// again.
-    pub fn not_left(&mut self) {
+    /// again, with the same document.
+    pub fn not_left(&mut self, document: &Document) {
         if self.phase == Phase::Leaving {
+            if let Document::Agents(id) = document {
+                self.document.get_or_insert_with(|| id.clone());
+            }
             self.phase = Phase::Asked {
                 turns: 0,
                 tokens: self.reading.tokens,

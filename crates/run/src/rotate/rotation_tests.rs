@@ -224,11 +224,24 @@ fn a_context_is_not_left_without_a_handoff() {
         &mut m,
         &[Event::Prompted, full(80.0), Event::ToolsRan, stop()],
     );
-    m.not_left();
+    m.not_left(&Document::Ledger);
     assert!(!m.is_leaving());
     assert_eq!(m.clone().ended(Ending::Other), After::Exit);
     let again = play(&mut m, &[Event::Prompted, stop()]);
     assert_eq!(again, leave(Why::Full, Document::Ledger));
+}
+
+#[test]
+fn a_document_of_the_agents_own_is_tried_again() {
+    let mut m = machine();
+    let id = "asked-1".to_owned();
+    let document = Document::Agents(id.clone());
+    let handed = Event::HandedOver { document: id };
+    let left = play(&mut m, &[Event::Prompted, handed, stop()]);
+    assert_eq!(left, leave(Why::Agent, document.clone()));
+    m.not_left(&document);
+    let again = play(&mut m, &[Event::Prompted, stop()]);
+    assert_eq!(again, leave(Why::Agent, document));
 }
 
 #[test]

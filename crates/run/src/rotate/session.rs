@@ -518,7 +518,10 @@ pub fn gives_inline(agent: AgentKind) -> bool {
 fn notice_text(notice: Notice, state: &State) -> String {
     let full = match (state.tokens, state.window) {
         (Some(tokens), Some(window)) if window > 0 => {
-            format!(" at {} % of its window", tokens * 100 / window)
+            format!(
+                " at {} % of its window",
+                tokens.saturating_mul(100) / window
+            )
         }
         (Some(_) | None, Some(_) | None) => String::new(),
     };
