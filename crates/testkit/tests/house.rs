@@ -11,7 +11,7 @@ fn crates() -> PathBuf {
 }
 
 /// What each crate of ours may depend on among the others. The order is the direction.
-const MAY_KNOW: [(&str, &[&str]); 12] = [
+const MAY_KNOW: [(&str, &[&str]); 14] = [
     ("core", &[]),
     ("agents", &["core"]),
     ("ledger", &["core"]),
@@ -21,6 +21,8 @@ const MAY_KNOW: [(&str, &[&str]); 12] = [
     ("channel", &["client"]),
     ("store", &["core"]),
     ("runtime", &["core"]),
+    ("llm", &[]),
+    ("agent", &["core", "agents", "ledger", "client", "llm"]),
     (
         "daemon",
         &[

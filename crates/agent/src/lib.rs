@@ -1,0 +1,4 @@
+//! sm's own coding agent: its session files, its loop, its tools and its terminal.
+//!
+//! It is a program of its own (`sm-agent`, which `sm agent` starts), so that neither `sm` nor its
+//! daemon carries what talks to models.
