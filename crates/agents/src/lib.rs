@@ -10,6 +10,7 @@
 
 pub mod claude;
 pub mod codex;
+pub mod fork;
 pub mod generic;
 pub mod install;
 mod json;

@@ -1,5 +1,6 @@
 //! Claude Code. What is relied on, by version, is in `docs/agents.md`.
 
+pub mod fork;
 pub mod hooks;
 pub mod install;
 pub mod launch;

@@ -1,6 +1,7 @@
 //! Codex. What is relied on, by version, is in `docs/agents.md`.
 
 pub mod files;
+pub mod fork;
 pub mod hooks;
 pub mod install;
 pub mod launch;
