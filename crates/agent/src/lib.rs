@@ -2,3 +2,5 @@
 //!
 //! It is a program of its own (`sm-agent`, which `sm agent` starts), so that neither `sm` nor its
 //! daemon carries what talks to models.
+
+pub mod generate;
