@@ -4,3 +4,5 @@
 //! daemon carries what talks to models.
 
 pub mod generate;
+pub mod session;
+pub mod tools;

@@ -1,0 +1,61 @@
+//! What a call came to.
+
+use serde_json::Value;
+use sm_llm::Block;
+use tokio_util::sync::CancellationToken;
+
+use super::todo::Todo;
+
+/// For the model, and for the screen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ToolOutcome {
+    /// What the model is told.
+    pub content: Vec<Block>,
+    /// What the screen needs beside that.
+    pub details: Option<Value>,
+    pub is_error: bool,
+    /// The list of things to do, where the call has changed it.
+    pub todos: Option<Vec<Todo>>,
+}
+
+impl ToolOutcome {
+    pub fn text(text: impl Into<String>) -> Self {
+        Self {
+            content: vec![Block::text(text)],
+            details: None,
+            is_error: false,
+            todos: None,
+        }
+    }
+
+    pub fn failed(text: impl Into<String>) -> Self {
+        Self {
+            is_error: true,
+            ..Self::text(text)
+        }
+    }
+
+    pub fn cancelled() -> Self {
+        Self::failed("interrupted by the user before it was done")
+    }
+
+    pub(super) fn with(self, details: Value) -> Self {
+        Self {
+            details: Some(details),
+            ..self
+        }
+    }
+}
+
+/// Runs what touches files off the threads that everything else runs on: a file system that hangs
+/// holds up this call alone, and only until it is cancelled.
+pub(super) async fn blocking(
+    cancel: &CancellationToken,
+    work: impl FnOnce() -> Result<ToolOutcome, String> + Send + 'static,
+) -> Result<ToolOutcome, String> {
+    let working = tokio::task::spawn_blocking(work);
+    tokio::select! {
+        done = working => done.unwrap_or_else(|_| Err("the tool itself failed; this is a fault of sm's".to_string())),
+        () = cancel.cancelled() => Ok(ToolOutcome::cancelled()),
+    }
+}
