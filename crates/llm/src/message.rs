@@ -173,6 +173,17 @@ impl Content {
     }
 }
 
+impl ToolCall {
+    /// What the model wrote instead of arguments, where that was no JSON object (its beginning).
+    /// Such a call must not be run: the model is told that its arguments could not be read.
+    pub fn invalid_arguments(&self) -> Option<&str> {
+        match self.arguments.get(crate::answer::INVALID) {
+            Some(Value::String(written)) if self.arguments.len() == 1 => Some(written),
+            Some(_) | None => None,
+        }
+    }
+}
+
 impl Assistant {
     /// Its text blocks, joined by a newline; calls of tools and thoughts are left out.
     pub fn text(&self) -> String {

@@ -49,6 +49,8 @@ pub struct Model {
     pub max_output: u64,
     /// Whether it can be asked to think.
     pub thinks: bool,
+    /// Whether it can be shown images; where it cannot, a line of text stands for each.
+    pub images: bool,
     pub prices: Prices,
 }
 

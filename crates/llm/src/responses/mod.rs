@@ -1,0 +1,7 @@
+//! OpenAI Responses: the body of a request, and the events of its answer. Pure.
+
+mod body;
+mod events;
+
+pub(crate) use body::body;
+pub(crate) use events::Reader;
