@@ -6,13 +6,18 @@
 //! says what it would do, and whoever runs it asks before.
 
 mod args;
+mod bash;
 mod definitions;
 mod edit;
+mod find;
+mod grep;
 mod need;
 mod outcome;
+mod output;
 mod paths;
 mod read;
 mod todo;
+mod walk;
 mod write;
 
 use std::path::Path;
@@ -49,6 +54,9 @@ pub async fn run(call: &ToolCall, context: &mut ToolContext<'_>) -> ToolOutcome 
         "read" => read::run(args, context).await,
         "write" => write::run(args, context).await,
         "edit" => edit::run(args, context).await,
+        "bash" => bash::run(args, context).await,
+        "grep" => grep::run(args, context).await,
+        "find" => find::run(args, context).await,
         "todo" => todo::run(args),
         other => Err(definitions::unknown(other)),
     };

@@ -206,17 +206,21 @@ fn distance(a: &str, b: &str) -> Option<usize> {
     if a.len().max(b.len()) > LONGEST || a.len().abs_diff(b.len()) > most {
         return None;
     }
+    // Two letters that changed places count as one.
+    let mut before: Vec<usize> = Vec::new();
     let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.iter().enumerate() {
-        let mut corner = row[0];
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let above = row[j + 1];
-            row[j + 1] = (corner + usize::from(x != y))
-                .min(above + 1)
-                .min(row[j] + 1);
-            corner = above;
+    for i in 0..a.len() {
+        let mut next = vec![i + 1];
+        for j in 0..b.len() {
+            let mut far = (row[j] + usize::from(a[i] != b[j]))
+                .min(row[j + 1] + 1)
+                .min(next[j] + 1);
+            if i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j] {
+                far = far.min(before[j - 1] + 1);
+            }
+            next.push(far);
         }
+        before = std::mem::replace(&mut row, next);
     }
     Some(row[b.len()]).filter(|far| *far <= most)
 }
@@ -272,7 +276,8 @@ mod tests {
 
     #[test]
     fn a_slip_of_the_pen_is_seen() {
-        assert_eq!(distance("main.rs", "mian.rs"), Some(2));
+        assert_eq!(distance("main.rs", "mian.rs"), Some(1));
+        assert_eq!(distance("main.rs", "mein.tz"), None);
         assert_eq!(distance("main.rs", "main.rs"), Some(0));
         assert_eq!(distance("main.rs", "readme.md"), None);
         assert_eq!(distance("a", "b"), Some(1));
