@@ -12,8 +12,9 @@ use crate::text::{self, line};
 
 /// The longest message of a provider that is passed on.
 const LONGEST: usize = 400;
-/// A run of the request of this length in a provider's message is a piece of the request.
-const REPEATED: usize = 32;
+/// A run of the request of this length, or half as much more, in a provider's message is a piece
+/// of the request.
+const REPEATED: usize = 24;
 
 /// What was asked, as far as a refusal is understood by it.
 pub(crate) struct Asked<'a> {
@@ -143,13 +144,14 @@ impl Asked<'_> {
         message
     }
 
-    /// Any run of twice that length holds one of the windows that are looked for.
+    /// Whether a piece of what was asked stands in it; the name of the model may.
     fn repeats(&self, message: &str) -> bool {
+        let message = message.replace(&self.model.id, "");
         let escaped = crate::body::text(&message);
-        escaped
-            .trim_matches('"')
-            .as_bytes()
-            .chunks_exact(REPEATED)
+        let written = escaped.trim_matches('"').as_bytes();
+        (0..written.len())
+            .step_by(REPEATED / 2)
+            .filter_map(|at| written.get(at..at + REPEATED))
             .any(|window| memchr::memmem::find(self.body, window).is_some())
     }
 }

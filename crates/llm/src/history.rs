@@ -19,7 +19,10 @@ const INTERRUPTED: &str = "No result: the work was interrupted before this tool 
 const NOTHING: &str = "(no output)";
 const CONTINUE: &str = "Continue.";
 const LEFT_OUT: &str = "(What was said before is left out.)";
-const NO_IMAGES: &str = "(An image stood here; this model is shown none.)";
+const NO_IMAGES: &str = "(An image stood here that this model cannot be shown.)";
+
+/// The kinds of images that every provider takes.
+const SHOWN: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// The longest id of a call that every protocol takes.
 const LONGEST_ID: usize = 64;
@@ -126,7 +129,9 @@ fn parts<'a>(model: &Model, blocks: &'a [Block]) -> Vec<Part<'a>> {
         .iter()
         .filter_map(|block| match block {
             Block::Text { text, .. } => part_of_text(text),
-            Block::Image { data, mime_type } if model.images && !data.is_empty() => {
+            Block::Image { data, mime_type }
+                if model.images && !data.is_empty() && SHOWN.contains(&mime_type.as_str()) =>
+            {
                 Some(Part::Image {
                     data,
                     mime: mime_type,

@@ -24,6 +24,9 @@ const PROXIES: [&str; 6] = [
     "http_proxy",
 ];
 
+/// Words of those who make connections secure, when they cannot.
+const INSECURE: [&str; 4] = ["certificate", "tls", "handshake", "corrupt message"];
+
 /// Where a question goes.
 #[derive(Debug, Clone)]
 pub(crate) struct Target {
@@ -77,7 +80,7 @@ impl Target {
             .next()
             .unwrap_or_default()
             .to_lowercase();
-        let secure = innermost.contains("certificate") || innermost.contains("tls");
+        let secure = INSECURE.iter().any(|word| innermost.contains(word));
         match (connecting, secure) {
             (true, true) => format!("the connection is not secure: {innermost}{}", self.proxy()),
             (true, false) => format!("not reached: {innermost}{}", self.proxy()),

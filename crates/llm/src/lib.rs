@@ -20,6 +20,8 @@ mod reading;
 mod request;
 mod responses;
 mod retry;
+#[cfg(test)]
+mod samples;
 mod sse;
 mod text;
 

@@ -130,3 +130,7 @@ impl Reading {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "reading_tests.rs"]
+mod tests;

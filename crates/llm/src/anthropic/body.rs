@@ -5,7 +5,7 @@
 //! the end of the request before it.
 
 use serde::Serialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::history::{Answered, Part, Said, Turn, turns};
 use crate::known::Claude;
@@ -132,20 +132,40 @@ pub(crate) fn body(model: &Model, request: &Request<'_>) -> Vec<u8> {
         cache_control: Some(EPHEMERAL),
     });
     let (thinking, output_config) = thinking(model, request);
-    let tools = request.tools.iter().map(|tool| ToolEntry {
-        name: &tool.name,
-        description: &tool.description,
-        input_schema: &tool.parameters,
-    });
+    let any = json!({"type": "object"});
+    let mut tools: Vec<ToolEntry<'_>> = request
+        .tools
+        .iter()
+        .map(|tool| ToolEntry {
+            name: &tool.name,
+            description: &tool.description,
+            input_schema: &tool.parameters,
+        })
+        .collect();
+    let called = |piece: &Piece<'_>| matches!(piece.kind, Kind::ToolUse { .. });
+    let mut choice = request.tool_choice;
+    if tools.is_empty()
+        && messages
+            .iter()
+            .any(|entry| entry.content.iter().any(called))
+    {
+        // calls are taken only beside a list of tools
+        choice = ToolChoice::None;
+        tools.push(ToolEntry {
+            name: "unavailable",
+            description: "Stands for the tools of before, none of which can be called now.",
+            input_schema: &any,
+        });
+    }
     let body = Body {
         model: &model.id,
         max_tokens: request.max_output.max(1),
         system: system.into_iter().collect(),
-        tools: tools.collect(),
-        tool_choice: (!request.tools.is_empty()).then_some(match request.tool_choice {
+        tool_choice: (!tools.is_empty()).then_some(match choice {
             ToolChoice::Auto => Typed { r#type: "auto" },
             ToolChoice::None => Typed { r#type: "none" },
         }),
+        tools,
         thinking,
         output_config,
         metadata: (!request.session.is_empty()).then_some(Metadata {
@@ -264,10 +284,13 @@ fn said_piece(said: Said<'_>) -> Piece<'_> {
 }
 
 fn result(answered: Answered<'_>) -> Piece<'_> {
+    // an error may hold nothing but texts
+    let texts = |part: &Part<'_>| matches!(part, Part::Text(_));
+    let is_error = answered.is_error && answered.parts.iter().all(texts);
     plain(Kind::ToolResult {
         tool_use_id: answered.id,
         content: answered.parts.into_iter().map(piece).collect(),
-        is_error: answered.is_error,
+        is_error,
     })
 }
 

@@ -63,13 +63,32 @@ pub async fn ask_with(
     limits: Limits,
     cancel: &CancellationToken,
 ) -> (Result<Assistant, Failure>, Vec<Delta>) {
-    let tools = tools();
     let messages = [Message::user(prompt, 0)];
+    send(model, &messages, ToolChoice::Auto, limits, cancel).await
+}
+
+pub async fn ask_messages(
+    model: &Model,
+    messages: &[Message],
+    tool_choice: ToolChoice,
+) -> (Result<Assistant, Failure>, Vec<Delta>) {
+    let cancel = CancellationToken::new();
+    send(model, messages, tool_choice, LIMITS, &cancel).await
+}
+
+async fn send(
+    model: &Model,
+    messages: &[Message],
+    tool_choice: ToolChoice,
+    limits: Limits,
+    cancel: &CancellationToken,
+) -> (Result<Assistant, Failure>, Vec<Delta>) {
+    let tools = tools();
     let request = Request {
         system: "You are a test.",
-        messages: &messages,
+        messages,
         tools: &tools,
-        tool_choice: ToolChoice::Auto,
+        tool_choice,
         thinking: Thinking::Off,
         max_output: 8_192,
         session: "s1",
@@ -81,6 +100,20 @@ pub async fn ask_with(
         })
         .await;
     (outcome, told)
+}
+
+/// The numbers of the attempts that were told.
+pub fn attempts(told: &[Delta]) -> Vec<u32> {
+    told.iter()
+        .filter_map(|delta| match delta {
+            Delta::Attempt { number, .. } => Some(*number),
+            Delta::Started
+            | Delta::Text(_)
+            | Delta::Thinking(_)
+            | Delta::ToolStarted { .. }
+            | Delta::ToolArguments(_) => None,
+        })
+        .collect()
 }
 
 /// The text that was told piece by piece.

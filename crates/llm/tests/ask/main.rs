@@ -3,4 +3,8 @@
 #![expect(clippy::unwrap_used, reason = "tests")]
 
 mod answers;
+mod attempts;
+mod cancel;
 mod common;
+mod local;
+mod refusals;

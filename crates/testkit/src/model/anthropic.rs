@@ -99,11 +99,28 @@ pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Rep
     let stall = Frame::Stall {
         keep_alive: event("ping", &json!({"type": "ping"})),
     };
+    let mut index = 0;
+    if let Some(thoughts) = &act.thoughts {
+        let empty = json!({"type": "thinking", "thinking": "", "signature": ""});
+        let thought = json!({"type": "thinking_delta", "thinking": thoughts});
+        let signed = json!({"type": "signature_delta", "signature": "signed-by-fake"});
+        frames.push(typed(
+            json!({"type": "content_block_start", "index": 0, "content_block": empty}),
+        ));
+        for delta in [thought, signed] {
+            frames.push(typed(
+                json!({"type": "content_block_delta", "index": 0, "delta": delta}),
+            ));
+        }
+        frames.push(typed(json!({"type": "content_block_stop", "index": 0})));
+        index = 1;
+    }
     let start = |block: Value| {
-        typed(json!({"type": "content_block_start", "index": 0, "content_block": block}))
+        typed(json!({"type": "content_block_start", "index": index, "content_block": block}))
     };
-    let delta =
-        |delta: Value| typed(json!({"type": "content_block_delta", "index": 0, "delta": delta}));
+    let delta = |delta: Value| {
+        typed(json!({"type": "content_block_delta", "index": index, "delta": delta}))
+    };
     if let Outcome::Text(text) = &act.outcome {
         let (first, rest) = halves(text);
         frames.push(start(json!({"type": "text", "text": ""})));
@@ -120,12 +137,17 @@ pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Rep
             json!({"type": "input_json_delta", "partial_json": input}),
         ));
     }
-    frames.push(typed(json!({"type": "content_block_stop", "index": 0})));
+    frames.push(typed(json!({"type": "content_block_stop", "index": index})));
     frames.push(typed(json!({
         "type": "message_delta", "delta": {"stop_reason": stop, "stop_sequence": null}, "usage": done,
     })));
     frames.push(typed(json!({"type": "message_stop"})));
     Reply::Stream(frames)
+}
+
+/// How this protocol says inside a stream that something went wrong.
+pub(super) fn fault(kind: &str, message: &str) -> Frame {
+    typed(json!({"type": "error", "error": {"type": kind, "message": message}}))
 }
 
 /// In this protocol an event is named like its data's type.

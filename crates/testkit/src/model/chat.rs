@@ -85,6 +85,9 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
     let stall = Frame::Stall {
         keep_alive: ": waiting\n\n".into(),
     };
+    if let Some(thoughts) = &act.thoughts {
+        frames.push(chunk(json!({"reasoning_content": thoughts}), Value::Null));
+    }
     if let Some(calls) = calls {
         frames.push(stall);
         frames.push(chunk(json!({"tool_calls": calls}), Value::Null));
@@ -100,6 +103,11 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
     ));
     frames.push(Frame::bare("[DONE]"));
     Reply::Stream(frames)
+}
+
+/// How this protocol says inside a stream that something went wrong.
+pub(super) fn fault(kind: &str, message: &str) -> Frame {
+    Frame::bare(&json!({"error": {"type": kind, "message": message}}).to_string())
 }
 
 #[cfg(test)]

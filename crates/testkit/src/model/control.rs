@@ -27,6 +27,10 @@ pub struct Control {
     pub when: Vec<When>,
     /// The next requests that carry tools fail like this.
     pub fail_next: Option<FailNext>,
+    /// The `Retry-After` of every failure.
+    pub retry_after: Option<String>,
+    /// The next streams break like this.
+    pub break_next: Option<BreakNext>,
 }
 
 /// Lines of the script for every prompt that holds a text.
@@ -50,6 +54,29 @@ pub struct FailNext {
     pub count: u32,
 }
 
+/// The next `count` streams do not come to their end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BreakNext {
+    /// How far they come.
+    pub after: Reached,
+    /// The provider's word and message for it; `None`: the connection is closed without a word.
+    #[serde(default)]
+    pub fault: Option<(String, String)>,
+    /// How many streams break.
+    #[serde(default = "once")]
+    pub count: u32,
+}
+
+/// How far a stream comes that breaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reached {
+    /// Nothing of the answer was said.
+    Beginning,
+    /// The first part of it, and the stall behind it.
+    FirstPart,
+}
+
 fn once() -> u32 {
     1
 }
@@ -67,6 +94,8 @@ impl Default for Control {
             reply: None,
             when: Vec::new(),
             fail_next: None,
+            retry_after: None,
+            break_next: None,
         }
     }
 }
@@ -97,6 +126,13 @@ impl Control {
         }
         *self = serde_json::from_value(whole)?;
         Ok(())
+    }
+
+    /// The break due for a stream, counted down.
+    pub(super) fn take_break(&mut self) -> Option<BreakNext> {
+        let due = self.break_next.as_mut().filter(|due| due.count > 0)?;
+        due.count -= 1;
+        Some(due.clone())
     }
 
     /// The failure due for a main request, counted down.

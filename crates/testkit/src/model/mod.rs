@@ -18,6 +18,6 @@ mod script;
 mod server;
 mod state;
 
-pub use control::{Control, FailNext, When};
+pub use control::{BreakNext, Control, FailNext, Reached, When};
 pub use request::{Request, conversation_of, is_main, is_subagent, texts_of};
 pub use server::{ScriptedModel, StartError, serve_forever};

@@ -3,6 +3,8 @@
 
 use serde_json::Value;
 
+use super::control::{BreakNext, Reached};
+
 /// One answer.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Reply {
@@ -20,6 +22,8 @@ pub(super) enum Frame {
     Stall {
         keep_alive: String,
     },
+    /// Here the connection is closed.
+    Cut,
 }
 
 impl Frame {
@@ -32,6 +36,26 @@ impl Frame {
     pub(super) fn bare(data: &str) -> Self {
         Self::Data(format!("data: {data}\n\n"))
     }
+}
+
+/// A stream that comes only so far: `fault` is how its protocol says why.
+pub(super) fn broken(
+    mut frames: Vec<Frame>,
+    how: &BreakNext,
+    fault: impl FnOnce(&str, &str) -> Frame,
+) -> Vec<Frame> {
+    let stall = frames
+        .iter()
+        .position(|frame| matches!(frame, Frame::Stall { .. }));
+    frames.truncate(match how.after {
+        Reached::Beginning => 1,
+        Reached::FirstPart => stall.map_or(frames.len(), |at| at + 1),
+    });
+    frames.push(match &how.fault {
+        Some((kind, message)) => fault(kind, message),
+        None => Frame::Cut,
+    });
+    frames
 }
 
 /// A named event as text.

@@ -86,13 +86,35 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
     }
     let mut stream = Numbered::default();
     stream.push("response.created", json!({"response": begun}));
+    let mut index = 0;
+    if let Some(thoughts) = &act.thoughts {
+        let mut thought = json!({
+            "type": "reasoning", "id": format!("rs_{seq:05}"), "summary": [],
+            "encrypted_content": "encrypted-by-fake",
+        });
+        let part = json!({"output_index": 0, "summary_index": 0, "item_id": thought["id"]});
+        stream.push(
+            "response.output_item.added",
+            json!({"output_index": 0, "item": thought}),
+        );
+        stream.push(
+            "response.reasoning_summary_text.delta",
+            merged(part, json!({"delta": thoughts})),
+        );
+        thought["summary"] = json!([{"type": "summary_text", "text": thoughts}]);
+        stream.push(
+            "response.output_item.done",
+            json!({"output_index": 0, "item": thought}),
+        );
+        index = 1;
+    }
     let mut added = item.clone();
     added["status"] = json!("in_progress");
     let id = &item["id"];
     if let Outcome::Text(text) = &act.outcome {
         let part = |fields: Value| {
             merged(
-                json!({"item_id": id, "output_index": 0, "content_index": 0}),
+                json!({"item_id": id, "output_index": index, "content_index": 0}),
                 fields,
             )
         };
@@ -100,7 +122,7 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
         added["content"] = json!([]);
         stream.push(
             "response.output_item.added",
-            json!({"output_index": 0, "item": added}),
+            json!({"output_index": index, "item": added}),
         );
         let empty = json!({"part": {"type": "output_text", "text": "", "annotations": []}});
         stream.push("response.content_part.added", part(empty));
@@ -109,11 +131,11 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
         stream.push("response.output_text.delta", part(json!({"delta": rest})));
         stream.push("response.output_text.done", part(json!({"text": text})));
     } else {
-        let part = |fields: Value| merged(json!({"item_id": id, "output_index": 0}), fields);
+        let part = |fields: Value| merged(json!({"item_id": id, "output_index": index}), fields);
         added["arguments"] = json!("");
         stream.push(
             "response.output_item.added",
-            json!({"output_index": 0, "item": added}),
+            json!({"output_index": index, "item": added}),
         );
         stream.stall();
         let arguments = &item["arguments"];
@@ -128,10 +150,17 @@ pub(super) fn reply(body: &Value, seq: u64, at: u64, act: &Act, control: &Contro
     }
     stream.push(
         "response.output_item.done",
-        json!({"output_index": 0, "item": item}),
+        json!({"output_index": index, "item": item}),
     );
     stream.push("response.completed", json!({"response": done}));
     Reply::Stream(stream.frames)
+}
+
+/// How this protocol says inside a stream that something went wrong.
+pub(super) fn fault(kind: &str, message: &str) -> Frame {
+    let error = json!({"code": kind, "message": message});
+    let data = json!({"type": "response.failed", "response": {"status": "failed", "error": error}});
+    Frame::named("response.failed", &data)
 }
 
 /// `group/name` is a tool of a namespace.
@@ -200,6 +229,7 @@ mod tests {
     fn events_are_numbered_without_gaps() {
         let act = Act {
             stall: Default::default(),
+            thoughts: None,
             outcome: Outcome::Text("hello".into()),
         };
         let Reply::Stream(frames) =
@@ -214,7 +244,7 @@ mod tests {
                     let json = data.split_once("data: ").unwrap().1;
                     serde_json::from_str::<Value>(json).unwrap()["sequence_number"].as_u64()
                 }
-                Frame::Stall { .. } => None,
+                Frame::Stall { .. } | Frame::Cut => None,
             })
             .collect();
         assert_eq!(numbers, (0..8).collect::<Vec<u64>>());

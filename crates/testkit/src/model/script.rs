@@ -11,6 +11,8 @@
 //! | `HOLD: <name>` | streams a first part, then waits until the test releases that name |
 //! | `HOLDAFTER: <name>` | the same, but only in answers to tool results |
 //! | `HOLDEND: <name>` | the same, but only in the answer that ends the turn |
+//! | `HOLDSTART: <name>` | says nothing at all until the test releases that name |
+//! | `THINK: <text>` | thoughts before the answer |
 //! | `FAIL: <status>` | answers with this HTTP status |
 //!
 //! A prompt that the test does not write itself is given its lines by [`Control::when`].
@@ -51,6 +53,8 @@ pub(super) struct Conversation {
 /// How long an answer stalls after its first part.
 #[derive(Debug, Default, Clone, PartialEq)]
 pub(super) struct Stall {
+    /// Before the first byte.
+    pub start: Option<String>,
     pub sleep: Duration,
     pub hold: Option<String>,
 }
@@ -66,6 +70,8 @@ pub(super) enum Outcome {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Act {
     pub stall: Stall,
+    /// What the model thinks before it answers.
+    pub thoughts: Option<String>,
     pub outcome: Outcome,
 }
 
@@ -80,6 +86,8 @@ pub(super) struct Directives {
     hold: Option<String>,
     hold_after: Option<String>,
     hold_end: Option<String>,
+    hold_start: Option<String>,
+    think: Option<String>,
     fail: Option<u16>,
 }
 
@@ -110,6 +118,8 @@ impl Directives {
                 "HOLD" => found.hold = Some(value.to_owned()),
                 "HOLDAFTER" => found.hold_after = Some(value.to_owned()),
                 "HOLDEND" => found.hold_end = Some(value.to_owned()),
+                "HOLDSTART" => found.hold_start = Some(value.to_owned()),
+                "THINK" => found.think = Some(value.to_owned()),
                 "FAIL" => found.fail = value.parse().ok(),
                 _ => {}
             }
@@ -163,6 +173,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
     if let Some(schema) = &conversation.schema {
         return Act {
             stall: Stall::default(),
+            thoughts: None,
             outcome: Outcome::Text(fill(schema)),
         };
     }
@@ -175,6 +186,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         };
         return Act {
             stall: Stall::default(),
+            thoughts: None,
             outcome,
         };
     }
@@ -184,9 +196,11 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
             "<analysis>fake analysis</analysis>\n<summary>\nFAKE COMPACT SUMMARY\n</summary>";
         return Act {
             stall: Stall {
+                start: None,
                 sleep,
                 hold: control.compact_hold.clone(),
             },
+            thoughts: None,
             outcome: text(summary),
         };
     }
@@ -198,6 +212,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
     let call = call.filter(|_| offered);
     let end = directives.hold_end.clone().filter(|_| call.is_none());
     let stall = Stall {
+        start: directives.hold_start.clone(),
         sleep: directives.sleep.unwrap_or_default(),
         hold: end.or(after).or_else(|| directives.hold.clone()),
     };
@@ -229,7 +244,11 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         };
         Outcome::Text(format!("Fake reply to: {start}"))
     };
-    Act { stall, outcome }
+    Act {
+        stall,
+        thoughts: directives.think,
+        outcome,
+    }
 }
 
 fn seconds(value: Option<f64>) -> Option<Duration> {

@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::control::Control;
-use super::reply::{Frame, Reply};
+use super::reply::{Frame, Reply, broken};
 use super::request::Request;
 use super::script::{self, Stall};
 use super::state::{Shared, now_ms};
@@ -211,27 +211,33 @@ async fn handle(State(shared): State<Arc<Shared>>, request: HttpRequest) -> Resp
 async fn answer(shared: Arc<Shared>, route: &str, seq: u64, body: &Value) -> Response {
     let control = shared.control(|c| c.clone());
     let now = now_ms() / 1000;
-    let (stall, reply) = if route.ends_with("/v1/messages/count_tokens") {
+    type Fault = fn(&str, &str) -> Frame;
+    let (stall, reply, fault): (_, _, Fault) = if route.ends_with("/v1/messages/count_tokens") {
         return Json(json!({"input_tokens": control.input_tokens})).into_response();
     } else if route.ends_with("/v1/messages") {
         let act = shared.control(|c| script::decide(&anthropic::conversation(body), c));
         let reply = anthropic::reply(body, seq, &act, &control);
-        (act.stall, reply)
+        (act.stall, reply, anthropic::fault)
     } else if route.ends_with("/responses/compact") {
-        (Stall::default(), responses::compacted())
+        (Stall::default(), responses::compacted(), responses::fault)
     } else if route.ends_with("/responses") {
         let act = shared.control(|c| script::decide(&responses::conversation(body), c));
         let reply = responses::reply(body, seq, now, &act, &control);
-        (act.stall, reply)
+        (act.stall, reply, responses::fault)
     } else if route.ends_with("/chat/completions") {
         let act = shared.control(|c| script::decide(&chat::conversation(body), c));
         let reply = chat::reply(body, seq, now, &act, &control);
-        (act.stall, reply)
+        (act.stall, reply, chat::fault)
     } else {
         return Json(json!({})).into_response();
     };
     if let Ok(delay) = Duration::try_from_secs_f64(control.delay) {
         tokio::time::sleep(delay).await;
+    }
+    if let Some(name) = &stall.start {
+        let guard = Unfinished::new(Arc::clone(&shared), seq);
+        shared.held(name).await;
+        guard.finished();
     }
     match reply {
         Reply::Json { status, body } => {
@@ -241,9 +247,18 @@ async fn answer(shared: Arc<Shared>, route: &str, seq: u64, body: &Value) -> Res
             }
             guard.finished();
             let status = axum::http::StatusCode::from_u16(status).unwrap_or_default();
-            (status, [("request-id", "req_fake")], Json(body)).into_response()
+            let mut response = (status, [("request-id", "req_fake")], Json(body)).into_response();
+            if let Some(after) = control.retry_after.filter(|_| status.as_u16() >= 400)
+                && let Ok(after) = after.parse()
+            {
+                response.headers_mut().insert(header::RETRY_AFTER, after);
+            }
+            response
         }
-        Reply::Stream(frames) => {
+        Reply::Stream(mut frames) => {
+            if let Some(how) = shared.control(Control::take_break) {
+                frames = broken(frames, &how, fault);
+            }
             let headers = [
                 (header::CONTENT_TYPE.as_str(), "text/event-stream"),
                 (header::CACHE_CONTROL.as_str(), "no-cache"),
@@ -289,6 +304,12 @@ fn play(shared: Arc<Shared>, seq: u64, frames: Vec<Frame>, stall: Stall) -> Body
                     let (shared, stall) = (Arc::clone(&play.shared), play.stall.clone());
                     let waiting = Box::pin(async move { wait(&shared, &stall).await });
                     play.waiting = Some((waiting, keep_alive));
+                }
+                Some(Frame::Cut) => {
+                    if let Some(guard) = play.guard.take() {
+                        guard.finished();
+                    }
+                    return Some((Err(io::ErrorKind::ConnectionAborted.into()), play));
                 }
                 None => {
                     if let Some(guard) = play.guard.take() {

@@ -1,0 +1,111 @@
+//! Cancelling: the server sees the connection close while it still holds its answer back.
+
+use sm_llm::{Delta, Failure, StopReason};
+use sm_testkit::model::FailNext;
+use tokio_util::sync::CancellationToken;
+
+use crate::common::{APIS, LIMITS, LONG, ask_with, client, model, server, tools};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn cancelling_closes_the_connection_and_keeps_what_was_said() {
+    for api in APIS {
+        for (prompt, said) in [
+            ("SAY: half said\nHOLD: gate", Some("half ")),
+            ("SAY: nothing\nHOLDSTART: gate", None),
+        ] {
+            let server = server();
+            let (model, cancel) = (model(api, &server.url()), CancellationToken::new());
+            let token = cancel.clone();
+            let asking =
+                tokio::spawn(async move { ask_with(&model, prompt, LIMITS, &token).await });
+            assert!(server.wait_for_hold("gate", LONG), "{api:?}");
+            cancel.cancel();
+            let (outcome, _) = asking.await.unwrap();
+            let failure = outcome.unwrap_err();
+            assert!(failure.is_cancelled() && failure.to_string() == "cancelled");
+            let partial = failure.into_partial();
+            assert_eq!(
+                partial.as_ref().map(|p| p.text()).as_deref(),
+                said,
+                "{api:?}"
+            );
+            assert!(partial.is_none_or(|p| p.stop_reason == StopReason::Aborted));
+            // the gate was never opened: it is the client who went
+            assert!(server.wait_for_abandoned(1, LONG), "{api:?}: {prompt}");
+            assert_eq!(server.requests().len(), 1);
+        }
+    }
+}
+
+#[tokio::test]
+async fn dropping_the_question_closes_the_connection_too() {
+    let server = server();
+    let (model, cancel) = (model(APIS[0], &server.url()), CancellationToken::new());
+    let (started, begun) = tokio::sync::oneshot::channel();
+    let mut started = Some(started);
+    let messages = [sm_llm::Message::user("SAY: half said\nHOLD: gate", 0)];
+    let (client, tools) = (client(), tools());
+    let request = sm_llm::Request {
+        system: "",
+        messages: &messages,
+        tools: &tools,
+        tool_choice: sm_llm::ToolChoice::Auto,
+        thinking: sm_llm::Thinking::Off,
+        max_output: 1,
+        session: "",
+    };
+    let mut on = |delta| {
+        if matches!(delta, Delta::Text(_))
+            && let Some(started) = started.take()
+        {
+            started.send(()).unwrap();
+        }
+    };
+    tokio::select! {
+        outcome = client.ask(&model, &request, LIMITS, &cancel, &mut on) => panic!("{outcome:?}"),
+        seen = begun => seen.unwrap(),
+    }
+    let seen = tokio::task::spawn_blocking(move || server.wait_for_abandoned(1, LONG));
+    assert!(seen.await.unwrap());
+}
+
+#[tokio::test]
+async fn a_wait_between_attempts_is_cancelled_too() {
+    let server = server();
+    server.control(|c| {
+        c.fail_next = Some(FailNext {
+            status: 503,
+            message: "busy".into(),
+            count: 100,
+        });
+        c.retry_after = Some("20".into());
+    });
+    let (model, cancel) = (model(APIS[0], &server.url()), CancellationToken::new());
+    let (client, tools) = (client(), tools());
+    let messages = [sm_llm::Message::user("hi", 0)];
+    let request = sm_llm::Request {
+        system: "",
+        messages: &messages,
+        tools: &tools,
+        tool_choice: sm_llm::ToolChoice::Auto,
+        thinking: sm_llm::Thinking::Off,
+        max_output: 1,
+        session: "",
+    };
+    let mut on = |delta| {
+        if let Delta::Attempt { wait, .. } = delta {
+            assert!(wait.as_secs() >= 20);
+            cancel.cancel();
+        }
+    };
+    let outcome = client.ask(&model, &request, LIMITS, &cancel, &mut on).await;
+    assert!(
+        matches!(outcome, Err(Failure::Cancelled { partial: None })),
+        "{outcome:?}"
+    );
+    assert_eq!(server.requests().len(), 1);
+    // and one that was cancelled before asks nobody
+    let (outcome, _) = ask_with(&model, "hi", LIMITS, &cancel).await;
+    assert!(outcome.unwrap_err().is_cancelled());
+    assert_eq!(server.requests().len(), 1);
+}
