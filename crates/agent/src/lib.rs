@@ -3,6 +3,13 @@
 //! It is a program of its own (`sm-agent`, which `sm agent` starts), so that neither `sm` nor its
 //! daemon carries what talks to models.
 
+pub mod approval;
+pub mod config;
 pub mod generate;
+pub mod handoff;
+pub mod host;
+pub mod models;
+pub mod prompt;
 pub mod session;
 pub mod tools;
+pub mod turn;

@@ -10,6 +10,7 @@ pub mod ids;
 pub mod lines;
 pub mod message;
 pub mod monitor;
+pub mod nearest;
 pub mod pins;
 pub mod profile;
 pub mod session;

@@ -8,7 +8,6 @@ mod context;
 mod docs;
 mod error;
 mod keys;
-mod nearest;
 mod read;
 mod settings;
 
@@ -21,4 +20,4 @@ pub use settings::{
     Notify, Retention, Run, Store, Tmux, TmuxSocket,
 };
 
-pub(crate) use nearest::{distance, nearest};
+pub(crate) use sm_core::nearest::{distance, nearest};

@@ -2,7 +2,7 @@
 
 /// Edits (a letter added, left out, replaced, or swapped with its neighbour) between two words.
 /// Only the first 64 characters count, so that a long input costs nothing.
-pub(crate) fn distance(a: &str, b: &str) -> usize {
+pub fn distance(a: &str, b: &str) -> usize {
     let a: Vec<char> = a.chars().take(64).flat_map(char::to_lowercase).collect();
     let b: Vec<char> = b.chars().take(64).flat_map(char::to_lowercase).collect();
     let mut before: Vec<usize> = Vec::new();
@@ -24,7 +24,7 @@ pub(crate) fn distance(a: &str, b: &str) -> usize {
 
 /// The known key nearest to a mistyped one. A right name in the wrong table is near; so is a
 /// misspelt name in the right one.
-pub(crate) fn nearest<'a>(
+pub fn nearest<'a>(
     wrong: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {

@@ -1,0 +1,329 @@
+//! Which model is meant by a name, where it answers, and whose key it is asked with.
+//!
+//! A key comes from the configuration, from a command or from the environment, in this order; it
+//! is never logged, printed or part of an error.
+
+use std::process::Stdio;
+use std::time::Duration;
+
+use sm_llm::{Api, Model, Secret};
+
+use crate::config::Config;
+
+/// A command that prints a key may ask a person for a password.
+const KEY_COMMAND: Duration = Duration::from_secs(60);
+const LONGEST_KEY: usize = 16 * 1024;
+
+/// How to get going, when nothing is configured.
+pub const GETTING_STARTED: &str = "\
+no model is configured, and no Ollama or llama.cpp server answers on this machine. One of these is enough:
+  Anthropic: export ANTHROPIC_API_KEY=…      then: sm agent --model anthropic/claude-sonnet-4-5
+  OpenAI:    export OPENAI_API_KEY=…         then: sm agent --model openai/gpt-5.1
+  your own:  ollama serve, llama-server or any OpenAI-compatible server; it is found by itself, or named in agent.toml";
+
+#[derive(Debug, thiserror::Error)]
+pub enum ModelError {
+    #[error("{GETTING_STARTED}")]
+    NotConfigured,
+    #[error("{0:?} is no model: write PROVIDER/ID, such as anthropic/claude-sonnet-4-5")]
+    NoName(String),
+    #[error(
+        "there is no provider {0:?}: anthropic, openai, openrouter, ollama and llamacpp are known; another one needs api and base_url under [providers.{0}] in agent.toml"
+    )]
+    NoProvider(String),
+    #[error(
+        "no key for {provider}: set {variable}, or key, key_env or key_command under [providers.{provider}] in agent.toml"
+    )]
+    NoKey { provider: String, variable: String },
+    #[error("the command for the key of {provider} {cause}")]
+    KeyCommand { provider: String, cause: String },
+}
+
+/// Where a key comes from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Source {
+    Here(Secret),
+    Command(Vec<String>),
+    /// A server of one's own that wants none.
+    None,
+}
+
+/// A provider that needs no configuration.
+struct Known {
+    name: &'static str,
+    api: Api,
+    base_url: Option<&'static str>,
+    /// The variable of its key; `None`: it wants none.
+    variable: Option<&'static str>,
+}
+
+const KNOWN: [Known; 5] = [
+    Known {
+        name: "anthropic",
+        api: Api::AnthropicMessages,
+        base_url: None,
+        variable: Some("ANTHROPIC_API_KEY"),
+    },
+    Known {
+        name: "openai",
+        api: Api::OpenAiResponses,
+        base_url: None,
+        variable: Some("OPENAI_API_KEY"),
+    },
+    Known {
+        name: "openrouter",
+        api: Api::OpenAiCompletions,
+        base_url: None,
+        variable: Some("OPENROUTER_API_KEY"),
+    },
+    Known {
+        name: "ollama",
+        api: Api::OpenAiCompletions,
+        base_url: Some("http://127.0.0.1:11434/v1"),
+        variable: None,
+    },
+    Known {
+        name: "llamacpp",
+        api: Api::OpenAiCompletions,
+        base_url: Some("http://127.0.0.1:8080/v1"),
+        variable: None,
+    },
+];
+
+/// What is asked where a key is in the environment and no model is named.
+const DEFAULTS: [(&str, &str); 2] = [
+    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
+    ("OPENAI_API_KEY", "openai/gpt-5.1"),
+];
+
+/// The model of this name, with its key. `variable` reads the environment.
+pub async fn model(
+    name: &str,
+    config: &Config,
+    variable: &(dyn Fn(&str) -> Option<String> + Sync),
+) -> Result<Model, ModelError> {
+    let (mut model, source) = resolve(name, config, variable)?;
+    model.key = match source {
+        Source::Here(key) => Some(key),
+        Source::Command(command) => Some(ask(&model.provider, &command).await?),
+        Source::None => None,
+    };
+    Ok(model)
+}
+
+/// The name of the model that is meant when nobody names one.
+pub fn default_name(config: &Config, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    config.model.clone().or_else(|| {
+        let found = DEFAULTS.iter().find(|(name, _)| set(name));
+        found.map(|(_, model)| (*model).to_owned())
+    })
+}
+
+fn resolve(
+    name: &str,
+    config: &Config,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<(Model, Source), ModelError> {
+    let no_name = || ModelError::NoName(name.chars().take(100).collect());
+    let (provider, id) = name.split_once('/').ok_or_else(no_name)?;
+    if provider.is_empty() || id.is_empty() {
+        return Err(no_name());
+    }
+    let known = KNOWN.iter().find(|known| known.name == provider);
+    let settings = config.providers.get(provider);
+    let api = settings
+        .and_then(|s| s.api)
+        .or(known.map(|known| known.api));
+    let base_url = settings
+        .and_then(|s| s.base_url.clone())
+        .or_else(|| known.and_then(|known| known.base_url.map(str::to_owned)));
+    let Some(api) = api.filter(|_| known.is_some() || base_url.is_some()) else {
+        return Err(ModelError::NoProvider(provider.chars().take(60).collect()));
+    };
+    let mut model = sm_llm::known::model(provider, api, id);
+    if let Some(url) = base_url {
+        model.base_url = url;
+    }
+    if let Some(own) = config.models.get(name) {
+        model.window = own.window.unwrap_or(model.window);
+        model.max_output = own.max_output.unwrap_or(model.max_output);
+        model.thinks = own.thinks.unwrap_or(model.thinks);
+        model.images = own.images.unwrap_or(model.images);
+    }
+    let from = |name: &str| variable(name).filter(|value| !value.is_empty());
+    let source = if let Some(key) = settings.and_then(|s| s.key.clone()) {
+        Source::Here(key)
+    } else if let Some(command) = settings.map(|s| &s.key_command).filter(|c| !c.is_empty()) {
+        Source::Command(command.clone())
+    } else {
+        let named = settings.and_then(|s| s.key_env.as_deref());
+        match named.or(known.and_then(|known| known.variable)) {
+            Some(name) => match from(name) {
+                Some(key) => Source::Here(Secret::new(key.trim())),
+                None => {
+                    return Err(ModelError::NoKey {
+                        provider: provider.into(),
+                        variable: name.into(),
+                    });
+                }
+            },
+            None => Source::None,
+        }
+    };
+    Ok((model, source))
+}
+
+/// Runs the command that prints the key.
+async fn ask(provider: &str, command: &[String]) -> Result<Secret, ModelError> {
+    let failed = |cause: String| ModelError::KeyCommand {
+        provider: provider.to_owned(),
+        cause,
+    };
+    let Some((program, args)) = command.split_first() else {
+        return Err(failed("is empty".into()));
+    };
+    let running = tokio::process::Command::new(program)
+        .args(args)
+        .stdin(Stdio::null())
+        .stderr(Stdio::null())
+        .kill_on_drop(true)
+        .output();
+    let output = tokio::time::timeout(KEY_COMMAND, running)
+        .await
+        .map_err(|_| failed(format!("did not end within {} s", KEY_COMMAND.as_secs())))?
+        .map_err(|error| failed(format!("could not be started: {error}")))?;
+    if !output.status.success() {
+        return Err(failed(format!("failed: {}", output.status)));
+    }
+    // The first line, as `pass` and its kind print it.
+    let text = String::from_utf8_lossy(&output.stdout);
+    let key = text.lines().next().unwrap_or_default().trim();
+    if key.is_empty() || key.len() > LONGEST_KEY {
+        return Err(failed("printed no key".into()));
+    }
+    Ok(Secret::new(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::Path;
+
+    fn config(text: &str) -> Config {
+        Config::parse(text.as_bytes(), Path::new("agent.toml")).unwrap()
+    }
+
+    fn environment(name: &str) -> Option<String> {
+        match name {
+            "ANTHROPIC_API_KEY" => Some("sk-ant".into()),
+            "MINE" => Some("sk-mine".into()),
+            "OPENAI_API_KEY" => Some(String::new()),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn a_name_becomes_a_model_and_a_key() {
+        let config = config(
+            r#"
+            [providers.mine]
+            api = "openai-completions"
+            base_url = "http://h:1/v1"
+            key_env = "MINE"
+            [providers.bare]
+            api = "openai-completions"
+            base_url = "http://h:2"
+            [providers.openrouter]
+            key_command = ["pass", "x"]
+            [models."bare/org/m"]
+            window = 12_000
+            "#,
+        );
+        let here = |key: &str| Source::Here(Secret::new(key));
+        for (name, api, url, source) in [
+            (
+                "anthropic/claude-x",
+                Api::AnthropicMessages,
+                "https://api.anthropic.com",
+                here("sk-ant"),
+            ),
+            (
+                "mine/m",
+                Api::OpenAiCompletions,
+                "http://h:1/v1",
+                here("sk-mine"),
+            ),
+            (
+                "bare/org/m",
+                Api::OpenAiCompletions,
+                "http://h:2",
+                Source::None,
+            ),
+            (
+                "ollama/qwen3",
+                Api::OpenAiCompletions,
+                "http://127.0.0.1:11434/v1",
+                Source::None,
+            ),
+            (
+                "openrouter/a/b",
+                Api::OpenAiCompletions,
+                "https://openrouter.ai/api/v1",
+                Source::Command(vec!["pass".into(), "x".into()]),
+            ),
+        ] {
+            let (model, from) = resolve(name, &config, &environment).unwrap();
+            assert_eq!(
+                (model.api, model.base_url.as_str(), &from),
+                (api, url, &source),
+                "{name}"
+            );
+        }
+        let (model, _) = resolve("bare/org/m", &config, &environment).unwrap();
+        assert_eq!((model.id.as_str(), model.window), ("org/m", 12_000));
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let config = config("[providers.half]\napi = \"openai-completions\"");
+        for (name, said) in [
+            ("claude", "write PROVIDER/ID"),
+            ("/x", "write PROVIDER/ID"),
+            ("other/x", "[providers.other]"),
+            ("half/x", "[providers.half]"),
+            ("openai/gpt-5", "set OPENAI_API_KEY"),
+        ] {
+            let error = resolve(name, &config, &environment)
+                .unwrap_err()
+                .to_string();
+            assert!(error.contains(said), "{name}: {error}");
+        }
+        assert_eq!(
+            GETTING_STARTED.lines().count(),
+            4,
+            "a reason and three ways"
+        );
+    }
+
+    #[test]
+    fn without_a_name_the_configuration_goes_before_the_environment() {
+        let none = |_: &str| None;
+        let named = config("model = \"a/b\"");
+        assert_eq!(default_name(&named, &environment).as_deref(), Some("a/b"));
+        let name = default_name(&Config::default(), &environment);
+        assert_eq!(name.as_deref(), Some("anthropic/claude-sonnet-4-5"));
+        assert_eq!(default_name(&Config::default(), &none), None);
+    }
+
+    #[tokio::test]
+    async fn a_command_prints_the_key_and_nobody_else_does() {
+        let command = |text: &str| vec!["sh".to_owned(), "-c".to_owned(), text.to_owned()];
+        let key = ask("p", &command("echo sk-1; echo user")).await.unwrap();
+        assert_eq!(key.expose(), "sk-1");
+        for text in ["echo sk-2; exit 3", "echo", "exec /nothing/there"] {
+            let error = ask("p", &command(text)).await.unwrap_err().to_string();
+            assert!(!error.contains("sk-2"), "{error}");
+        }
+    }
+}
