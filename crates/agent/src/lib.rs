@@ -4,12 +4,16 @@
 //! daemon carries what talks to models.
 
 pub mod approval;
+pub mod args;
 pub mod config;
 pub mod generate;
 pub mod handoff;
+pub mod headless;
 pub mod host;
 pub mod models;
 pub mod prompt;
 pub mod session;
+pub mod setup;
+pub mod slash;
 pub mod tools;
 pub mod turn;

@@ -28,7 +28,7 @@ pub enum ModelError {
     #[error("{0:?} is no model: write PROVIDER/ID, such as anthropic/claude-sonnet-4-5")]
     NoName(String),
     #[error(
-        "there is no provider {0:?}: anthropic, openai, openrouter, ollama and llamacpp are known; another one needs api and base_url under [providers.{0}] in agent.toml"
+        "there is no provider {0:?}: anthropic, openai, openrouter, ollama and llama.cpp are known; another one needs api and base_url under [providers.{0}] in agent.toml"
     )]
     NoProvider(String),
     #[error(
@@ -83,7 +83,7 @@ const KNOWN: [Known; 5] = [
         variable: None,
     },
     Known {
-        name: "llamacpp",
+        name: "llama.cpp",
         api: Api::OpenAiCompletions,
         base_url: Some("http://127.0.0.1:8080/v1"),
         variable: None,
@@ -108,6 +108,40 @@ pub async fn model(
         Source::Command(command) => Some(ask(&model.provider, &command).await?),
         Source::None => None,
     };
+    Ok(model)
+}
+
+/// The model that is meant: the one that is named, else the configured one, else one for which
+/// there is a key, else one of a server on this machine.
+pub async fn choose(
+    named: Option<&str>,
+    config: &Config,
+    variable: &(dyn Fn(&str) -> Option<String> + Sync),
+    places: &sm_llm::Places,
+) -> Result<Model, ModelError> {
+    let name = named
+        .map(str::to_owned)
+        .or_else(|| default_name(config, variable));
+    let Some(name) = name else {
+        let found = sm_llm::local_servers_at(places).await;
+        let first = found.into_iter().next();
+        return first
+            .map(|found| found.model)
+            .ok_or(ModelError::NotConfigured);
+    };
+    let mut model = model(&name, config, variable).await?;
+    let local = matches!(model.provider.as_str(), "ollama" | "llama.cpp");
+    if local
+        && !config.models.contains_key(&name)
+        && !config.providers.contains_key(&model.provider)
+    {
+        // The server knows how much its model can read.
+        let found = sm_llm::local_servers_at(places).await;
+        let same = found
+            .into_iter()
+            .find(|f| f.model.provider == model.provider && f.model.id == model.id);
+        model = same.map_or(model, |found| found.model);
+    }
     Ok(model)
 }
 

@@ -20,6 +20,7 @@ use crate::handoff::Threshold;
 
 pub use docs::reference;
 pub use keep::{keep, with_rule};
+pub(crate) use keys::thinking;
 pub use keys::{KEYS, Key};
 
 #[derive(Debug, Clone, PartialEq)]

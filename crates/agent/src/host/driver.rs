@@ -8,8 +8,8 @@ use sm_llm::Tool;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
-use super::live::Live;
-use super::options::{Begin, Options};
+use super::live::{Live, Opening};
+use super::options::Options;
 use super::protocol::{Command, Update};
 use super::tasks::{Done, Place, Question, Results};
 use crate::session::SessionError;
@@ -43,18 +43,12 @@ pub(super) struct Driver {
 }
 
 impl Host {
-    /// Begins, or says why the session cannot be opened. Needs a tokio runtime.
+    /// Begins with a session that is open or new. Needs a tokio runtime.
     pub fn start(
-        mut options: Options,
-    ) -> Result<(UnboundedSender<Command>, UnboundedReceiver<Update>), SessionError> {
-        let live = match &options.begin {
-            Begin::New => Live::empty(),
-            Begin::Resume(path) => {
-                let (live, opened) = Live::open(path)?;
-                options.thinking = opened.thinking.unwrap_or(options.thinking);
-                live
-            }
-        };
+        options: Options,
+        opening: Opening,
+    ) -> (UnboundedSender<Command>, UnboundedReceiver<Update>) {
+        let live = opening.into_live(&options);
         let (commands, incoming) = mpsc::unbounded_channel();
         let (updates, outgoing) = mpsc::unbounded_channel();
         let (results, done) = mpsc::unbounded_channel();
@@ -74,7 +68,7 @@ impl Host {
             shells: 0,
         };
         tokio::spawn(driver.drive(incoming, done));
-        Ok((commands, outgoing))
+        (commands, outgoing)
     }
 }
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use sm_llm::{Message, StopReason};
+use sm_llm::{Message, StopReason, Thinking};
 
 use super::options::Options;
 use super::protocol::SessionView;
@@ -14,8 +14,73 @@ use crate::session::{self, BashExecution, NewEntry, Opened, SessionError, Sessio
 use crate::tools::Todo;
 use crate::turn::Start;
 
+/// A session that is about to be talked in: what it says of itself decides what it is asked with.
+pub struct Opening {
+    live: Live,
+    model: Option<String>,
+    thinking: Option<Thinking>,
+    /// Where the bytes of a line are that a crash had cut.
+    pub torn: Option<PathBuf>,
+}
+
+impl Opening {
+    pub fn new() -> Self {
+        Self {
+            live: Live::empty(),
+            model: None,
+            thinking: None,
+            torn: None,
+        }
+    }
+
+    /// A path that is not there is an error, not an empty session.
+    pub fn resume(path: &Path) -> Result<Self, SessionError> {
+        let (live, opened) = Live::open(path)?;
+        Ok(Self {
+            live,
+            model: opened
+                .model
+                .map(|(provider, id)| format!("{provider}/{id}")),
+            thinking: opened.thinking,
+            torn: opened.torn,
+        })
+    }
+
+    /// `provider/id`, as the session has it.
+    pub fn model(&self) -> Option<&str> {
+        self.model.as_deref()
+    }
+
+    pub fn thinking(&self) -> Option<Thinking> {
+        self.thinking
+    }
+
+    pub(super) fn into_live(self, options: &Options) -> Live {
+        let mut live = self.live;
+        if live.file.is_some() && self.model.as_deref() != Some(&options.model_name()) {
+            live.later.push(NewEntry::ModelChange {
+                provider: options.model.provider.clone(),
+                model_id: options.model.id.clone(),
+            });
+        }
+        if live.file.is_some() && self.thinking.is_some_and(|level| level != options.thinking) {
+            live.later
+                .push(NewEntry::ThinkingLevelChange(options.thinking));
+        }
+        live
+    }
+}
+
+impl Default for Opening {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 pub(super) struct Live {
     file: Option<SessionFile>,
+    /// What is written before the next entry: opening a session changes nothing in it.
+    later: Vec<NewEntry>,
     parent: Option<PathBuf>,
     /// What the model is sent.
     pub messages: Arc<Vec<Message>>,
@@ -33,6 +98,7 @@ impl Live {
     pub fn empty() -> Self {
         Self {
             file: None,
+            later: Vec::new(),
             parent: None,
             messages: Arc::default(),
             shown: Vec::new(),
@@ -70,6 +136,7 @@ impl Live {
         }
         Self {
             file: Some(file),
+            later: Vec::new(),
             parent: opened.header.parent.clone(),
             messages: Arc::new(messages),
             shown: std::mem::take(&mut opened.shown),
@@ -85,6 +152,10 @@ impl Live {
     pub fn append(&mut self, entry: &NewEntry, options: &Options) -> Result<(), SessionError> {
         match &mut self.file {
             Some(file) => {
+                while let Some(before) = self.later.first() {
+                    file.append(before)?;
+                    self.later.remove(0);
+                }
                 file.append(entry)?;
             }
             None => {

@@ -14,7 +14,8 @@ mod protocol;
 mod tasks;
 
 pub use driver::Host;
-pub use options::{Begin, Options};
+pub use live::Opening;
+pub use options::{Options, Variables};
 pub use protocol::{
     Answer, Command, HandoffOutcome, Queue, SessionView, State, Update, WAIT_FOR_THE_ANSWER,
 };

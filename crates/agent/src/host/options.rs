@@ -21,22 +21,12 @@ pub struct Options {
     pub outputs: PathBuf,
     pub cwd: PathBuf,
     pub model: Model,
-    /// A session that is opened keeps its own model, unless the person has named one.
-    pub model_named: bool,
     pub thinking: Thinking,
     pub approvals: Approvals,
     /// The system prompt, the same for as long as the program runs.
     pub system: String,
-    pub begin: Begin,
     pub client: Arc<Client>,
     pub variables: Variables,
-}
-
-/// What the first session is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Begin {
-    New,
-    Resume(PathBuf),
 }
 
 impl Options {

@@ -1,0 +1,127 @@
+//! `sm-agent`: what `sm agent` starts.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::Parser;
+use sm_agent::approval::Person;
+use sm_agent::args::{AgentArgs, Cli, Command};
+use sm_agent::headless::{self, Form};
+use sm_agent::host::Host;
+use sm_agent::session;
+use sm_agent::setup::{self, Folders, SetupError};
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => {
+            let _ = error.print();
+            return ExitCode::from(if error.use_stderr() {
+                headless::USAGE
+            } else {
+                headless::DONE
+            });
+        }
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
+    };
+    let code = match cli.command {
+        Command::Agent(args) => runtime.block_on(agent(&args)),
+    };
+    // What a tool has left hanging must not hold up the end.
+    runtime.shutdown_background();
+    code
+}
+
+async fn agent(args: &AgentArgs) -> ExitCode {
+    match &args.print {
+        Some(text) => unattended(args, text).await,
+        None => complain(
+            "a terminal interface is not part of this build: use -p",
+            headless::NOT_USABLE,
+        ),
+    }
+}
+
+async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {
+    let text = match headless::prompt(text) {
+        Ok(text) => text,
+        Err(error) => {
+            return complain(
+                &format!("the prompt cannot be read: {error}"),
+                headless::USAGE,
+            );
+        }
+    };
+    if text.trim().is_empty() {
+        return complain("the prompt is empty", headless::USAGE);
+    }
+    let order = match headless::order(&text) {
+        Ok(order) => order,
+        Err(why) => return complain(&why, headless::USAGE),
+    };
+    let folders = match Folders::from_env() {
+        Ok(folders) => folders,
+        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
+    };
+    let chosen = match choose(args, &folders) {
+        Ok(chosen) => chosen,
+        Err(code) => return code,
+    };
+    let ready = match setup::ready(args, &folders, Person::Nobody, chosen.as_deref()).await {
+        Ok(ready) => ready,
+        Err(error @ (SetupError::Rule(_) | SetupError::Thinking(_))) => {
+            return complain(&error.to_string(), headless::USAGE);
+        }
+        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
+    };
+    for notice in &ready.notices {
+        let _ = writeln!(std::io::stderr(), "{notice}");
+    }
+    let (commands, updates) = Host::start(ready.options, ready.opening);
+    let form = if args.json { Form::Json } else { Form::Text };
+    let code = headless::run(order, form, commands, updates, std::io::stdout()).await;
+    ExitCode::from(code)
+}
+
+/// The session that a person picks where `--resume` names none.
+fn choose(args: &AgentArgs, folders: &Folders) -> Result<Option<PathBuf>, ExitCode> {
+    if args.resume.as_deref() != Some("") {
+        return Ok(None);
+    }
+    let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+    let cwd = cwd.canonicalize().unwrap_or(cwd);
+    let sessions = session::list(&folders.sessions, &cwd);
+    if sessions.is_empty() || !std::io::stdin().is_terminal() {
+        return Ok(None); // the newest, or the reason why there is none
+    }
+    let lines: Vec<String> = sessions
+        .iter()
+        .take(50)
+        .map(|summary| {
+            let name = summary.title.as_ref().or(summary.first_message.as_ref());
+            format!(
+                "{}  {}",
+                summary.header.timestamp,
+                name.map_or("", String::as_str)
+            )
+        })
+        .collect();
+    match headless::pick(&lines) {
+        Ok(Some(at)) => Ok(sessions.into_iter().nth(at).map(|summary| summary.path)),
+        Ok(None) => Err(complain("no session was chosen", headless::USAGE)),
+        Err(error) => Err(complain(&error.to_string(), headless::NOT_USABLE)),
+    }
+}
+
+fn complain(what: &str, code: u8) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "sm agent: {what}");
+    ExitCode::from(code)
+}
