@@ -93,6 +93,10 @@ pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Rep
             body: message(json!([block]), json!(stop), done),
         };
     }
+    if let Some(blocks) = &control.blocks {
+        let start = message(json!([]), Value::Null, usage(1));
+        return Reply::Stream(given(blocks, start, &done));
+    }
     let mut frames = vec![typed(json!({
         "type": "message_start", "message": message(json!([]), Value::Null, usage(1)),
     }))];
@@ -148,6 +152,29 @@ pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Rep
 /// How this protocol says inside a stream that something went wrong.
 pub(super) fn fault(kind: &str, message: &str) -> Frame {
     typed(json!({"type": "error", "error": {"type": kind, "message": message}}))
+}
+
+/// Blocks that a test gives, one after the other.
+fn given(blocks: &[Value], start: Value, usage: &Value) -> Vec<Frame> {
+    let mut frames = vec![typed(json!({"type": "message_start", "message": start}))];
+    for (index, block) in blocks.iter().enumerate() {
+        let (empty, delta) = if block["type"] == "text" {
+            let delta = json!({"type": "text_delta", "text": block["text"]});
+            (json!({"type": "text", "text": ""}), delta)
+        } else {
+            let mut empty = block.clone();
+            empty["input"] = json!({});
+            let input = block["input"].to_string();
+            (empty, json!({"type": "input_json_delta", "partial_json": input}))
+        };
+        frames.push(typed(json!({"type": "content_block_start", "index": index, "content_block": empty})));
+        frames.push(typed(json!({"type": "content_block_delta", "index": index, "delta": delta})));
+        frames.push(typed(json!({"type": "content_block_stop", "index": index})));
+    }
+    let delta = json!({"stop_reason": "end_turn", "stop_sequence": null});
+    frames.push(typed(json!({"type": "message_delta", "delta": delta, "usage": usage})));
+    frames.push(typed(json!({"type": "message_stop"})));
+    frames
 }
 
 /// In this protocol an event is named like its data's type.

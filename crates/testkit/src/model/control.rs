@@ -23,6 +23,9 @@ pub struct Control {
     pub compact_hold: Option<String>,
     /// The answer when no directive says otherwise.
     pub reply: Option<String>,
+    /// The answer as these content blocks of the Anthropic protocol, whatever was asked; other
+    /// protocols pass it over.
+    pub blocks: Option<Vec<Value>>,
     /// What to do at prompts that hold a text.
     pub when: Vec<When>,
     /// The next requests that carry tools fail like this.
@@ -92,6 +95,7 @@ impl Default for Control {
             compact_sleep: 0.0,
             compact_hold: None,
             reply: None,
+            blocks: None,
             when: Vec::new(),
             fail_next: None,
             retry_after: None,
