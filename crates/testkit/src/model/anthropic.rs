@@ -165,14 +165,23 @@ fn given(blocks: &[Value], start: Value, usage: &Value) -> Vec<Frame> {
             let mut empty = block.clone();
             empty["input"] = json!({});
             let input = block["input"].to_string();
-            (empty, json!({"type": "input_json_delta", "partial_json": input}))
+            (
+                empty,
+                json!({"type": "input_json_delta", "partial_json": input}),
+            )
         };
-        frames.push(typed(json!({"type": "content_block_start", "index": index, "content_block": empty})));
-        frames.push(typed(json!({"type": "content_block_delta", "index": index, "delta": delta})));
+        frames.push(typed(
+            json!({"type": "content_block_start", "index": index, "content_block": empty}),
+        ));
+        frames.push(typed(
+            json!({"type": "content_block_delta", "index": index, "delta": delta}),
+        ));
         frames.push(typed(json!({"type": "content_block_stop", "index": index})));
     }
     let delta = json!({"stop_reason": "end_turn", "stop_sequence": null});
-    frames.push(typed(json!({"type": "message_delta", "delta": delta, "usage": usage})));
+    frames.push(typed(
+        json!({"type": "message_delta", "delta": delta, "usage": usage}),
+    ));
     frames.push(typed(json!({"type": "message_stop"})));
     frames
 }
