@@ -115,6 +115,8 @@ impl Driver {
             self.tell(Update::Error(error.to_string()));
         }
         self.drop_edit();
+        // Whoever is told of the end may open the session at once.
+        self.live = Live::empty();
         self.tell(Update::Ended);
     }
 

@@ -254,16 +254,18 @@ async fn what_the_record_knows_is_added_and_secrets_are_taken_out() {
     desk.start().await;
     desk.prompt("Please never deploy on Fridays\nSAY: understood")
         .await;
-    desk.writes(&format!("{DOCUMENT}\nANTHROPIC_API_KEY=sk-ant-api03-AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOpQrStUvWxYz0123456789AbCdEfGhIjKlMnOp-AbCdEfAA"));
+    desk.writes(&format!(
+        "{DOCUMENT}\nGITHUB_TOKEN=ghp_u8jzPde0IgxLd6GncfBAepfJBd0Kh8oOOL8d"
+    ));
     let outcome = desk.handoff(None).await;
     let (document, new) = done(&outcome);
     assert!(document.contains(HEADING), "{document}");
     assert!(document.contains("never deploy on Fridays"));
-    assert!(!document.contains("sk-ant-api03-AbCd"), "{document}");
+    assert!(!document.contains("ghp_u8jzPde0"), "{document}");
     assert!(
         !std::fs::read_to_string(new)
             .unwrap()
-            .contains("sk-ant-api03-AbCd")
+            .contains("ghp_u8jzPde0")
     );
 }
 
