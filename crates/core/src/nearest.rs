@@ -24,10 +24,7 @@ pub fn distance(a: &str, b: &str) -> usize {
 
 /// The known key nearest to a mistyped one. A right name in the wrong table is near; so is a
 /// misspelt name in the right one.
-pub fn nearest<'a>(
-    wrong: &str,
-    known: impl IntoIterator<Item = &'a str>,
-) -> Option<&'a str> {
+pub fn nearest<'a>(wrong: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     fn last(path: &str) -> &str {
         path.rsplit_once('.').map_or(path, |(_, name)| name)
     }
