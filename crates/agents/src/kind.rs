@@ -91,6 +91,18 @@ pub fn read_screen(
     }
 }
 
+/// The draft in the composer of a screen that shows one. What was pasted may stand there as a sign;
+/// `pasted` are the texts that it may stand for, oldest first.
+pub fn draft(kind: AgentKind, lines: &[String], pasted: &[String]) -> Option<String> {
+    type StandsFor = fn(&str, &str) -> bool;
+    let (draft, stands_for): (_, StandsFor) = match kind {
+        AgentKind::Claude => (claude::screen::draft(lines), claude::screen::stands_for),
+        AgentKind::Codex => (codex::screen::draft(lines), codex::screen::stands_for),
+        AgentKind::Generic => return None,
+    };
+    draft.map(|draft| crate::paste::restored(&draft, pasted, stands_for))
+}
+
 pub fn read_title(kind: AgentKind, title: &str) -> Activity {
     match kind {
         AgentKind::Claude => claude::title::read_title(title),

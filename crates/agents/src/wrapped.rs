@@ -1,4 +1,4 @@
-//! Whether the rows of a composer hold exactly a given text.
+//! Whether the rows of a composer hold exactly a given text; and the text that they hold.
 //!
 //! An agent wraps a long line at words; the screen does not show the blank it broke at, nor blanks
 //! at the end of a row. A row may end where the text has a line end, or where it was full.
@@ -35,12 +35,48 @@ pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
     rest.is_empty()
 }
 
+/// The text of these rows, as far as it can be told: a row that had room for the next word ended
+/// with the line.
+pub fn unwrapped(rows: &[String], columns: usize) -> String {
+    let mut text = String::new();
+    for (i, row) in rows.iter().enumerate() {
+        text.push_str(row);
+        let Some(next) = rows.get(i + 1) else { break };
+        let word = next.split(' ').next().unwrap_or_default();
+        let room = width(row) + 1 + width(word) < columns.saturating_sub(SLACK);
+        if room || row.is_empty() || word.is_empty() {
+            text.push('\n');
+        } else if row.contains(' ') {
+            text.push(' '); // the blank it was broken at is not shown
+        }
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
 /// Columns an agent may leave free at the end of a row (the cursor, a wide character).
 const SLACK: usize = 4;
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_of_rows() {
+        for (rows, columns, text) in [
+            (&["hello"][..], 80, "hello"),
+            (&["one", "two"], 80, "one\ntwo"),
+            (&["one", "", "  two"], 80, "one\n\n  two"),
+            (&["aaaa bbbb", "cccc"], 12, "aaaa bbbb cccc"),
+            (&["aaaabbbb", "cccc"], 9, "aaaabbbbcccc"),
+            (&["日本語", "日本"], 7, "日本語日本"),
+            (&["one", ""], 80, "one"),
+            (&[], 80, ""),
+        ] {
+            let rows = rows.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
+            assert_eq!(unwrapped(&rows, columns), text, "{rows:?}");
+        }
+    }
 
     #[test]
     fn rows_and_texts() {

@@ -80,6 +80,16 @@ pub enum Control {
     End { agent: Process, grace: Duration },
     /// A line for the person, shown as soon as no agent draws on the terminal.
     Notice(String),
+    /// Keys of the person are kept from now on, also while agents change. Answers of their terminal
+    /// go on.
+    Hold,
+    /// Keys go to the agent again; those that were kept stay kept.
+    PassOn,
+    /// These bytes to the agent, then the keys that were kept, as if they were typed now; and keys
+    /// go to it again.
+    Replay(Vec<u8>),
+    /// Keys go to the agent again; those that were kept are given to [`Brain::unsent`].
+    GiveBack,
 }
 
 /// How an agent ended.
@@ -123,6 +133,8 @@ pub struct Report {
     pub told: Option<i32>,
     /// The person's last goodbye, and how long before the end it was typed.
     pub farewell: Option<(Farewell, Duration)>,
+    /// A goodbye was said while keys were held back: the agent could not hear it.
+    pub goodbye_held: bool,
 }
 
 impl Report {
@@ -134,7 +146,7 @@ impl Report {
             Ended::Signalled(signal) => signal == SIGINT,
             Ended::TerminalGone => true,
         };
-        by_keys || by_end || self.told.is_some()
+        by_keys || by_end || self.goodbye_held || self.told.is_some()
     }
 }
 
@@ -165,6 +177,21 @@ pub trait Brain {
         None
     }
 
+    /// What the person has typed, before anybody acts on it. Must not block.
+    fn typed(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+
+    /// What the agent shows, on a terminal of that size. Must not block.
+    fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
+        let _ = (bytes, cols, rows);
+    }
+
+    /// Keys that no agent will get.
+    fn unsent(&mut self, bytes: &[u8]) {
+        let _ = bytes;
+    }
+
     /// It meant an agent that is not the one that runs.
     fn refused(&mut self, meant: Process, runs: Option<Process>) {
         let _ = (meant, runs);
@@ -172,6 +199,9 @@ pub trait Brain {
 
     /// May take a while; the person's keys are kept for the next agent.
     fn ended(&mut self, report: &Report) -> Next;
+
+    /// There is no next agent after all: the person wants out, or somebody in their place.
+    fn abandoned(&mut self) {}
 
     /// The next agent could not be started.
     fn failed(&mut self, error: &RunError) -> Next {
@@ -203,6 +233,7 @@ mod tests {
             by_us: false,
             told: None,
             farewell: None,
+            goodbye_held: false,
         }
     }
 

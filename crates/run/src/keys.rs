@@ -155,7 +155,7 @@ impl Keys {
 
 /// Which key a sequence tells, and whether with Ctrl alone (or with nothing): `CSI code ; mods u`
 /// of kitty, `CSI 27 ; mods ; code ~` of xterm. `None`: another one, or its release.
-fn key_code(sequence: &[u8], last: u8) -> Option<(u32, bool)> {
+pub fn key_code(sequence: &[u8], last: u8) -> Option<(u32, bool)> {
     let text = std::str::from_utf8(sequence).ok()?;
     let mut fields = text.split(';');
     let mut next = || fields.next().unwrap_or("");

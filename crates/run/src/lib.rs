@@ -6,8 +6,9 @@
 //!   takes its place on the same terminal. [`NoRotation`] never does.
 //! * [`plain`] is what is done where there is no terminal: the agent in our place, nothing between.
 //!
-//! Nothing in the relay decides about a context: that is the brain's business. Nothing here reads
-//! what the person types but to know whether they have just said goodbye.
+//! Nothing in the relay decides about a context: that is the brain's business. What the person types
+//! is looked at to know whether they have just said goodbye and whether they are writing, and kept
+//! back only between the end of one agent and the beginning of the next.
 
 mod brain;
 mod error;
@@ -22,6 +23,8 @@ pub mod rotate;
 mod run;
 mod signals;
 mod terminal;
+mod typed;
+mod typing;
 mod wait;
 
 pub use brain::{Brain, Control, Ended, Farewell, Next, NoRotation, Report, Run};

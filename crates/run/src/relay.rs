@@ -18,6 +18,7 @@ use crate::modes::Modes;
 use crate::pending::Pending;
 use crate::pty::Pty;
 use crate::signals::Signals;
+use crate::typing::Typing;
 use crate::wait::{self, Ready, Source};
 use crate::{Brain, Control, Ended, Process, Report, Run, RunError, Terminal};
 
@@ -40,11 +41,14 @@ pub struct Relay<'a> {
     keys: Keys,
     to_person: Pending,
     to_agent: Pending,
+    typing: Typing,
     buffer: Vec<u8>,
     size: Winsize,
     /// The person's terminal is closed: nobody sees or types anything any more.
     gone: bool,
     told: Option<i32>,
+    /// Signals that came while nobody could heed them.
+    came: Vec<i32>,
     notices: Vec<String>,
     at_line_start: bool,
     /// How many agents there were.
@@ -95,10 +99,12 @@ impl<'a> Relay<'a> {
             keys: Keys::default(),
             to_person: Pending::default(),
             to_agent: Pending::default(),
+            typing: Typing::default(),
             buffer: vec![0; MOST_OUTPUT],
             size: terminal.size(),
             gone: false,
             told: None,
+            came: Vec::new(),
             notices: Vec::new(),
             at_line_start: true,
             started: 0,
@@ -123,6 +129,7 @@ impl<'a> Relay<'a> {
             log.generation(self.started);
         }
         self.keys.forget();
+        self.typing.begin();
         self.told = None;
         Ok(Hosted {
             keeper,
@@ -138,11 +145,11 @@ impl<'a> Relay<'a> {
         self.ask(&mut hosted, brain);
         let ended = loop {
             let ready = self.wait(&hosted, brain);
-            if ready.has(Source::Signals) {
+            if ready.has(Source::Signals) || !self.came.is_empty() {
                 self.heed_signals(&mut hosted);
             }
             if ready.has(Source::Keeper)
-                && let Some(ended) = self.heed_keeper(&mut hosted)
+                && let Some(ended) = self.heed_keeper(&mut hosted, brain)
             {
                 break ended;
             }
@@ -151,21 +158,24 @@ impl<'a> Relay<'a> {
             }
             hosted.end_if_overdue();
             if ready.has(Source::Person) {
-                self.read_person(&mut hosted);
+                self.read_person(&mut hosted, brain);
             }
+            self.replay();
             self.write_agent(&mut hosted);
             if ready.has(Source::PersonHasRoom) {
                 self.write_person();
             }
             if ready.has(Source::Agent) && self.has_room() {
-                self.read_agent(&mut hosted);
+                self.read_agent(&mut hosted, brain);
             }
             if self.gone && hosted.ending.is_empty() && self.told != Some(libc::SIGHUP) {
                 self.hang_up(&mut hosted);
             }
         };
-        self.drain(&mut hosted);
-        self.to_agent.clear();
+        self.drain(&mut hosted, brain);
+        // What it did not take is its successor's, if there is one to be.
+        let left = std::mem::take(&mut self.to_agent);
+        self.typing.not_taken(left.bytes());
         let farewell = self.keys.last();
         Report {
             agent: hosted.agent(),
@@ -177,19 +187,24 @@ impl<'a> Relay<'a> {
             by_us: hosted.by_us,
             told: self.told,
             farewell: farewell.map(|(farewell, at)| (farewell, at.elapsed())),
+            goodbye_held: self.typing.goodbye(),
         }
     }
 
     fn wait(&self, hosted: &Hosted, brain: &dyn Brain) -> Ready {
         let overdue = hosted.ending.iter().map(|(at, _)| *at).min();
         let (brain_fd, brain_at) = (brain.wake(), brain.wake_at());
-        let mut wait = wait::Wait::until(overdue.into_iter().chain(brain_at).min());
+        let replay_at = self.typing.next_at().filter(|_| self.to_agent.is_empty());
+        let came = (!self.came.is_empty()).then(Instant::now);
+        let until = [overdue, brain_at, replay_at, came].into_iter().flatten();
+        let until = until.min();
+        let mut wait = wait::Wait::until(until);
         wait.readable(Source::Signals, self.signals.wake());
         wait.readable(Source::Keeper, hosted.keeper.wake());
         if let Some(fd) = brain_fd {
             wait.readable(Source::Brain, fd);
         }
-        if !self.gone && self.to_agent.is_empty() {
+        if !self.gone && self.to_agent.is_empty() && self.typing.has_room() {
             wait.readable(Source::Person, self.terminal.input());
         }
         if !self.gone && !self.to_person.is_empty() {
@@ -216,7 +231,6 @@ impl<'a> Relay<'a> {
     fn ask(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
         while let Some(control) = brain.control() {
             match control {
-                Control::Notice(text) => self.notices.push(text),
                 Control::End { agent, .. } if agent != hosted.agent() => {
                     brain.refused(agent, Some(hosted.agent()));
                 }
@@ -224,13 +238,44 @@ impl<'a> Relay<'a> {
                     hosted.by_us = true;
                     hosted.end_with(libc::SIGTERM);
                     hosted.ending.push((Instant::now() + grace, libc::SIGKILL));
+                    self.typing.ending();
                 }
+                control => self.obey(control, brain),
             }
         }
     }
 
+    /// What is wanted of the person's side alone.
+    pub fn obey(&mut self, control: Control, brain: &mut dyn Brain) {
+        match control {
+            Control::Notice(text) => self.notices.push(text),
+            Control::Hold => self.typing.hold(),
+            Control::PassOn => self.typing.pass_on(),
+            Control::Replay(first) => self.typing.replay(&first),
+            Control::GiveBack => self.give_back(brain),
+            Control::End { .. } => {}
+        }
+    }
+
+    /// Keys that no agent has got.
+    pub fn give_back(&mut self, brain: &mut dyn Brain) {
+        let bytes = self.typing.take();
+        if !bytes.is_empty() {
+            brain.unsent(&bytes);
+        }
+    }
+
+    fn replay(&mut self) {
+        if self.to_agent.is_empty()
+            && let Some(bytes) = self.typing.next(Instant::now())
+        {
+            self.to_agent.add(&bytes);
+        }
+    }
+
     fn heed_signals(&mut self, hosted: &mut Hosted) {
-        for signal in self.signals.take() {
+        let came = std::mem::take(&mut self.came);
+        for signal in came.into_iter().chain(self.signals.take()) {
             match signal {
                 libc::SIGWINCH => self.follow_size(hosted),
                 libc::SIGCONT => self.take_terminal(hosted),
@@ -248,10 +293,10 @@ impl<'a> Relay<'a> {
     }
 
     /// Some: the agent has ended.
-    fn heed_keeper(&mut self, hosted: &mut Hosted) -> Option<Ended> {
+    fn heed_keeper(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) -> Option<Ended> {
         while let Some(event) = hosted.keeper.event() {
             match event {
-                Event::Stopped => self.stop_with(hosted),
+                Event::Stopped => self.stop_with(hosted, brain),
                 Event::Continued => {}
                 Event::Exited(code) => return Some(Ended::Exited(code)),
                 Event::Signalled(signal) => return Some(Ended::Signalled(signal)),
@@ -269,8 +314,8 @@ impl<'a> Relay<'a> {
     }
 
     /// The agent has stopped itself: so do we, and go on together.
-    fn stop_with(&mut self, hosted: &mut Hosted) {
-        self.drain(hosted);
+    fn stop_with(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
+        self.drain(hosted, brain);
         if !self.gone {
             self.terminal.restore();
             self.signals.stop_ourselves();
@@ -304,16 +349,26 @@ impl<'a> Relay<'a> {
         hosted.ending.push((now + HANGUP_KILL, libc::SIGKILL));
     }
 
-    fn read_person(&mut self, hosted: &mut Hosted) {
+    fn read_person(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
         let room = self.buffer.get_mut(..MOST_INPUT).unwrap_or_default();
         match self.terminal.read(room) {
             Ok(0) => self.gone = true,
             Ok(read) => {
                 let typed = self.buffer.get(..read).unwrap_or_default();
-                self.to_agent.add(typed);
-                self.write_agent(hosted);
+                let passed = self.typing.is_passed_on();
+                if passed {
+                    self.to_agent.add(typed);
+                    self.write_agent(hosted);
+                }
                 let typed = self.buffer.get(..read).unwrap_or_default();
+                let before = self.keys.last();
                 self.keys.saw(typed, Instant::now());
+                if !passed {
+                    let now = self.keys.last().filter(|last| Some(*last) != before);
+                    let goodbye = now.map(|(farewell, _)| farewell);
+                    self.to_agent.add(&self.typing.saw(typed, goodbye));
+                }
+                brain.typed(typed);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.gone = true,
@@ -336,7 +391,7 @@ impl<'a> Relay<'a> {
 
     /// Reads a piece of what there is and passes it on; how much that was. One piece: asking for
     /// more than there is makes the system look for it, which takes longer than coming back.
-    fn read_agent(&mut self, hosted: &mut Hosted) -> usize {
+    fn read_agent(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) -> usize {
         let read = loop {
             match rustix::io::read(&hosted.master, &mut self.buffer) {
                 Err(Errno::INTR) => {}
@@ -349,7 +404,9 @@ impl<'a> Relay<'a> {
             }
         };
         let buffer = std::mem::take(&mut self.buffer);
-        self.show(buffer.get(..read).unwrap_or_default());
+        let bytes = buffer.get(..read).unwrap_or_default();
+        self.show(bytes);
+        brain.shown(bytes, self.size.ws_col, self.size.ws_row);
         self.buffer = buffer;
         read
     }
@@ -390,11 +447,11 @@ impl<'a> Relay<'a> {
     }
 
     /// Shows everything that the agent has printed up to now.
-    fn drain(&mut self, hosted: &mut Hosted) {
+    fn drain(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
         let mut drained = 0;
         self.flush();
         while hosted.open && drained < MOST_AFTER_THE_END {
-            match self.read_agent(hosted) {
+            match self.read_agent(hosted, brain) {
                 0 => return,
                 read => drained += read,
             }
@@ -402,7 +459,9 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Waits until the person's terminal has taken everything, or is closed.
+    /// Waits until the person's terminal has taken everything, or is closed, or somebody wants us
+    /// to end. A terminal that takes nothing (Ctrl+S) is waited for as its program would: nothing is
+    /// lost. Every signal that comes meanwhile is kept for those who can heed it.
     pub fn flush(&mut self) {
         while !self.gone && !self.to_person.is_empty() {
             let mut wait = wait::Wait::until(None);
@@ -410,8 +469,12 @@ impl<'a> Relay<'a> {
             wait.writable(Source::PersonHasRoom, self.terminal.output());
             if wait.wait().has(Source::PersonHasRoom) {
                 self.write_person();
-            } else if let Some(signal) = self.ending_signal() {
+                continue;
+            }
+            self.came.extend(self.signals.take());
+            if let Some(signal) = self.came.iter().copied().find(|signal| ends(*signal)) {
                 self.told = Some(signal);
+                self.gone |= signal == libc::SIGHUP;
                 self.to_person.clear();
             }
         }
@@ -419,19 +482,17 @@ impl<'a> Relay<'a> {
 
     /// Whether we were told to end while no agent could be asked to.
     pub fn ending_signal(&mut self) -> Option<i32> {
-        for signal in self.signals.take() {
-            match signal {
-                libc::SIGHUP => self.gone = true,
-                libc::SIGTERM | libc::SIGINT | libc::SIGQUIT => {}
-                _ => continue,
-            }
-            return Some(signal);
-        }
-        None
+        let came = std::mem::take(&mut self.came);
+        let ending = came
+            .into_iter()
+            .chain(self.signals.take())
+            .find(|signal| ends(*signal));
+        self.gone |= ending == Some(libc::SIGHUP);
+        ending
     }
 
     /// Takes what the person has typed while no agent was there; whether they want out.
-    pub fn interrupted(&mut self) -> bool {
+    pub fn interrupted(&mut self, brain: &mut dyn Brain) -> bool {
         let mut wait = wait::Wait::until(Some(Instant::now()));
         wait.readable(Source::Person, self.terminal.input());
         if self.gone || !wait.wait().has(Source::Person) {
@@ -442,13 +503,10 @@ impl<'a> Relay<'a> {
             let typed = self.buffer.get(..read).unwrap_or_default();
             self.keys.forget();
             self.keys.saw(typed, Instant::now());
-            self.to_agent.add(typed);
+            self.typing.not_taken(typed);
+            brain.typed(typed);
         }
-        let out = matches!(self.keys.last(), Some((crate::Farewell::CtrlC, _)));
-        if out {
-            self.to_agent.clear();
-        }
-        out
+        self.keys.last().is_some()
     }
 
     /// Puts back what an agent that could not do so itself has left behind.
@@ -481,4 +539,12 @@ impl<'a> Relay<'a> {
             log.finish();
         }
     }
+}
+
+/// Whether whoever sends it wants us to end.
+fn ends(signal: i32) -> bool {
+    matches!(
+        signal,
+        libc::SIGHUP | libc::SIGTERM | libc::SIGINT | libc::SIGQUIT
+    )
 }

@@ -32,11 +32,13 @@ pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32,
             relay.undo_modes();
             relay.show_notices();
             // Nobody is there to be asked: it was meant for us.
-            if let Some(signal) = relay.ending_signal() {
-                break 'agents 128 + signal;
-            }
-            if relay.interrupted() {
-                break 'agents INTERRUPTED;
+            let out = match relay.ending_signal() {
+                Some(signal) => Some(128 + signal),
+                None => relay.interrupted(brain).then_some(INTERRUPTED),
+            };
+            if let Some(code) = out {
+                brain.abandoned();
+                break 'agents code;
             }
             match relay.start(&run) {
                 Ok(hosted) => break hosted,
@@ -47,6 +49,8 @@ pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32,
             }
         };
     };
+    relay.give_back(brain);
+    take_notices(&mut relay, brain);
     relay.show_notices();
     relay.finish_log();
     terminal.restore();
@@ -65,8 +69,8 @@ fn needs_undoing(report: &Report) -> bool {
 fn take_notices(relay: &mut Relay<'_>, brain: &mut dyn Brain) {
     while let Some(control) = brain.control() {
         match control {
-            Control::Notice(text) => relay.notice(text),
             Control::End { agent, .. } => brain.refused(agent, None),
+            control => relay.obey(control, brain),
         }
     }
 }

@@ -274,7 +274,7 @@ mod tests {
             let mut grid = Grid::new(Size::new(20, rows as u16), Above::Lost);
             for (y, word) in picture.split(' ').enumerate() {
                 if word != "_" {
-                    grid.row_mut(y).write_ascii(0, word.as_bytes(), 0);
+                    grid.row_mut(y).write_ascii(0, word.as_bytes(), 0, 0);
                 }
             }
             frames.observe(&mut grid, &clusters, &mut out);

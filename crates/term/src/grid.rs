@@ -402,7 +402,7 @@ mod tests {
     fn grid(cols: u16, rows: u16, lines: &[&str]) -> Grid {
         let mut grid = Grid::new(Size::new(cols, rows), Above::Kept);
         for (y, line) in lines.iter().enumerate() {
-            grid.row_mut(y).write_ascii(0, line.as_bytes(), 1);
+            grid.row_mut(y).write_ascii(0, line.as_bytes(), 0, 1);
         }
         grid
     }
@@ -453,7 +453,7 @@ mod tests {
     fn what_is_far_above_has_left() {
         let mut g = grid(5, 2, &[]);
         for n in 0..KEPT + 5 {
-            g.row_mut(0).write_ascii(0, n.to_string().as_bytes(), 1);
+            g.row_mut(0).write_ascii(0, n.to_string().as_bytes(), 0, 1);
             g.scroll_up(0, 1);
         }
         assert_eq!((g.gone.len(), g.above), (5, KEPT));

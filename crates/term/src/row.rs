@@ -12,6 +12,17 @@ pub(crate) const BLANK: Cell = 0x20;
 pub(crate) const HALF: Cell = u32::MAX;
 /// Below: a character. From here on: a cluster.
 const CLUSTER: Cell = 1 << 24;
+/// How a character is drawn, where somebody wants to know: bits that no character or cluster has.
+pub(crate) const DIM: Cell = 1 << 29;
+pub(crate) const REVERSE: Cell = 1 << 30;
+
+/// Without how it is drawn.
+fn plain(cell: Cell) -> Cell {
+    match cell {
+        HALF => HALF,
+        cell => cell & !(DIM | REVERSE),
+    }
+}
 
 /// So many different clusters are told apart; further marks are left out.
 const MOST_CLUSTERS: usize = 16_384;
@@ -38,7 +49,7 @@ pub(crate) struct Clusters {
 
 impl Clusters {
     pub fn text(&self, cell: Cell) -> &str {
-        let number = cell.wrapping_sub(CLUSTER) as usize;
+        let number = plain(cell).wrapping_sub(CLUSTER) as usize;
         self.texts.get(number).map_or("\u{fffd}", |text| text)
     }
 
@@ -64,15 +75,17 @@ impl Clusters {
     }
 
     pub fn ends_with_joiner(&self, cell: Cell) -> bool {
-        (CLUSTER..HALF).contains(&cell) && self.text(cell).ends_with(JOINER)
+        (CLUSTER..HALF).contains(&plain(cell)) && self.text(cell).ends_with(JOINER)
     }
 
     pub fn push(&self, cell: Cell, text: &mut String) {
-        match cell {
-            0..0x80 => text.push(char::from(cell as u8)),
+        match plain(cell) {
+            cell @ 0..0x80 => text.push(char::from(cell as u8)),
             HALF => {}
-            0x80..CLUSTER => text.push(char::from_u32(cell).unwrap_or(char::REPLACEMENT_CHARACTER)),
-            CLUSTER.. => text.push_str(self.text(cell)),
+            cell @ 0x80..CLUSTER => {
+                text.push(char::from_u32(cell).unwrap_or(char::REPLACEMENT_CHARACTER))
+            }
+            cell @ CLUSTER.. => text.push_str(self.text(cell)),
         }
     }
 }
@@ -121,11 +134,13 @@ impl Row {
         }
     }
 
-    pub fn write_ascii(&mut self, x: usize, text: &[u8], at: u64) {
+    /// `pen`: how it is drawn.
+    pub fn write_ascii(&mut self, x: usize, text: &[u8], pen: Cell, at: u64) {
         self.at = at;
         let end = x + text.len();
         if x == self.cells.len() {
-            self.cells.extend(text.iter().map(|byte| Cell::from(*byte)));
+            self.cells
+                .extend(text.iter().map(|byte| Cell::from(*byte) | pen));
             return;
         }
         self.split(x);
@@ -133,7 +148,7 @@ impl Row {
         self.reach(end);
         if let Some(cells) = self.cells.get_mut(x..end) {
             for (cell, byte) in cells.iter_mut().zip(text) {
-                *cell = Cell::from(*byte);
+                *cell = Cell::from(*byte) | pen;
             }
         }
     }
@@ -228,9 +243,9 @@ mod tests {
         let clusters = Clusters::default();
         type Change = fn(&mut Row);
         for (change, expected) in [
-            ((|row| row.write_ascii(0, b"x", 1)) as Change, "x 本c"),
-            (|row| row.write_ascii(1, b"x", 1), " x本c"),
-            (|row| row.write_ascii(1, b"xy", 1), " xy c"),
+            ((|row| row.write_ascii(0, b"x", 0, 1)) as Change, "x 本c"),
+            (|row| row.write_ascii(1, b"x", 0, 1), " x本c"),
+            (|row| row.write_ascii(1, b"xy", 0, 1), " xy c"),
             (|row| row.write(1, '語'.into(), 2, 1), " 語 c"),
             (|row| row.erase(1, 3), "    c"),
             (|row| row.erase(3, 9), "日"),

@@ -5,7 +5,7 @@
 
 use crate::grid::{Above, Cursor, Grid};
 use crate::parser::Csi;
-use crate::row::{Cell, Clusters, HALF, JOINER, width};
+use crate::row::{Cell, Clusters, DIM, HALF, JOINER, REVERSE, width};
 use crate::size::Size;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,8 @@ pub(crate) struct Screen {
     /// The second of the character sets is in use.
     pub(crate) shifted: bool,
     pub(crate) tabs: Vec<usize>,
+    /// How characters are drawn: set by whoever wants to know it later.
+    pub(crate) pen: Cell,
     /// What was just printed, for `REP`.
     pub(crate) last: Option<char>,
     /// Where in the log the present byte lies.
@@ -79,6 +81,7 @@ impl Screen {
             charsets: [Charset::Ascii; 2],
             shifted: false,
             tabs: every_eighth(size),
+            pen: 0,
             last: None,
             position: 0,
         }
@@ -117,7 +120,8 @@ impl Screen {
             let (now, later) = rest.split_at(rest.len().min(cols - x));
             // Of the last byte: where a run was cut must make no difference.
             let at = self.position + (text.len() - later.len()) as u64 - 1;
-            self.grid_mut().row_mut(y).write_ascii(x, now, at);
+            let pen = self.pen;
+            self.grid_mut().row_mut(y).write_ascii(x, now, pen, at);
             self.cursor.x += now.len();
             rest = later;
         }
@@ -156,9 +160,8 @@ impl Screen {
         if width > cols || x > room {
             return;
         }
-        self.grid_mut()
-            .row_mut(y)
-            .write(x, Cell::from(c), width, at);
+        let cell = Cell::from(c) | self.pen;
+        self.grid_mut().row_mut(y).write(x, cell, width, at);
         self.cursor.x = (x + width).min(cols - usize::from(!self.wraps));
         self.last = c.is_ascii().then_some(c);
     }
@@ -184,7 +187,7 @@ impl Screen {
             let at = self.position;
             let row = self.grid_mut().row_mut(y);
             if let Some(place) = row.cells.get_mut(lead) {
-                *place = joined;
+                *place = joined | (cell & (DIM | REVERSE));
                 row.at = at;
             }
         }

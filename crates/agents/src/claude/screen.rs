@@ -5,7 +5,7 @@
 //! works too.
 
 use crate::sgr::{Row, rows, text};
-use crate::wrapped::holds;
+use crate::wrapped::{holds, unwrapped};
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a screen without a composer says, and what it means; the first that is found counts.
@@ -86,6 +86,24 @@ pub fn read_screen(
         Composer::Draft
     };
     (composer, activity)
+}
+
+/// What stands in the composer, with the agent's own signs for what was pasted.
+pub fn draft(lines: &[String]) -> Option<String> {
+    let texts = rows(lines).iter().map(|row| text(row)).collect::<Vec<_>>();
+    let (top, bottom) = frame(&texts)?;
+    let inside = texts.get(top + 1..bottom)?;
+    let inside = inside
+        .iter()
+        .map(|row| row.chars().skip(2).collect::<String>())
+        .collect::<Vec<_>>();
+    let columns = texts.get(bottom)?.chars().count().saturating_sub(2);
+    Some(unwrapped(&inside, columns)).filter(|text| !text.is_empty())
+}
+
+/// `[Pasted text #N +M lines]`: what was pasted has that many line ends.
+pub fn stands_for(sign: &str, pasted: &str) -> bool {
+    placeholder(sign).is_some_and(|lines| lines == pasted.matches('\n').count())
 }
 
 fn stashed(footer: &[String]) -> bool {

@@ -4,7 +4,7 @@
 //! row; the same sign marks earlier prompts (dim) and the choice in a dialog (reverse).
 
 use crate::sgr::{Row, rows, text};
-use crate::wrapped::holds;
+use crate::wrapped::{holds, unwrapped};
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a dialog says, and what it means; the first that is found counts.
@@ -78,6 +78,25 @@ pub fn read_screen(
         Composer::Draft
     };
     (composer, activity)
+}
+
+/// What stands in the composer, with the agent's own signs for what was pasted.
+pub fn draft(lines: &[String]) -> Option<String> {
+    let rows = rows(lines);
+    let texts = rows.iter().map(|row| text(row)).collect::<Vec<_>>();
+    let first = rows.iter().rposition(prompt)?;
+    let inside = texts.get(first..end(&texts, first))?;
+    let inside = inside
+        .iter()
+        .map(|row| row.chars().skip(2).collect::<String>())
+        .collect::<Vec<_>>();
+    let columns = lines_width(&texts).saturating_sub(2);
+    Some(unwrapped(&inside, columns)).filter(|text| !text.is_empty())
+}
+
+/// `[Pasted Content N chars]`: what was pasted has that many characters.
+pub fn stands_for(sign: &str, pasted: &str) -> bool {
+    placeholder(sign).is_some_and(|count| count == pasted.chars().count())
 }
 
 /// Where the composer ends: at the empty row above the footer, or with the last row while there is

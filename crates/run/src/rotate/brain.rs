@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use sm_agents::kind::{self, Hooks};
 use sm_agents::{LaunchRequest, Start};
@@ -27,6 +27,8 @@ use super::session::{Handed, Session, Setup, Then};
 use crate::RunError;
 use crate::brain::{Brain, Control, Ended, Next, Report, Run};
 
+/// As a shell says that somebody pressed Ctrl+C.
+const INTERRUPTED: i32 = 130;
 /// How often is looked for what no hook tells.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -205,6 +207,13 @@ impl Rotating {
             None if why.is_empty() => None,
             None => Some(why.to_owned()),
         };
+        if let Some(kept) = &self.session.lock().replay.kept {
+            let said = self
+                .farewell
+                .take()
+                .map_or_else(String::new, |text| text + ". ");
+            self.farewell = Some(format!("{said}Your draft is kept in {kept}"));
+        }
     }
 
     /// Takes back what is ours among the files that others see.
@@ -234,6 +243,7 @@ impl Rotating {
         let args = arguments::kept(self.session.setup.agent, &self.session.setup.args);
         match self.launch(&args, Some(handed)) {
             Ok(run) => {
+                self.session.lock().replay.begin();
                 self.session.send(Control::Notice(format!(
                     "sm run: a fresh context goes on from {id} (restart {restarts})"
                 )));
@@ -261,6 +271,8 @@ impl Brain for Rotating {
             AgentKind::Claude | AgentKind::Codex => None,
         };
         drop(state);
+        self.session.desk().begin();
+        self.session.give_at_once();
         if let Some(handed) = consumed {
             self.session.consume(&handed.id);
         }
@@ -274,6 +286,25 @@ impl Brain for Rotating {
         let mut rung = [0_u8; 64];
         while matches!(self.bell.read(&mut rung), Ok(count) if count > 0) {}
         self.session.next_control()
+    }
+
+    fn typed(&mut self, bytes: &[u8]) {
+        self.session.desk().typed(bytes, Instant::now());
+    }
+
+    fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
+        self.session.desk().shown(bytes, cols, rows);
+    }
+
+    fn unsent(&mut self, bytes: &[u8]) {
+        self.session.keep_unsent(bytes);
+    }
+
+    fn abandoned(&mut self) {
+        let id = self.session.lock().pending.take().map(|handed| handed.id);
+        self.say_goodbye("The agent was ended", id.as_ref());
+        self.close();
+        self.session.setup.folder.remove();
     }
 
     fn refused(&mut self, meant: Process, runs: Option<Process>) {
@@ -295,7 +326,10 @@ impl Brain for Rotating {
             };
             (state.rotation.ended(ending), state.prepared.take())
         };
-        let code = report.ended.code();
+        let code = match report.goodbye_held {
+            true => INTERRUPTED,
+            false => report.ended.code(),
+        };
         match (after, prepared) {
             (After::Restart, Some(handed)) => return self.again(handed),
             (After::Restart | After::Exit, None) => {
@@ -354,7 +388,7 @@ fn by_person(report: &Report, said: bool) -> bool {
             Ended::Signalled(signal) => matches!(signal, SIGTERM | SIGKILL),
             Ended::TerminalGone => false,
         };
-    said || (!ours && report.person_interrupted())
+    said || report.goodbye_held || (!ours && report.person_interrupted())
 }
 
 /// Looks regularly for what no hook tells.

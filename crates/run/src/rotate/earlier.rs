@@ -16,8 +16,21 @@ const LONGEST: usize = 800;
 
 /// The ledger with what was said before, and without the prompt that `sm` has given itself; and
 /// what is to be remembered of both.
-pub fn joined(ledger: &Ledger, earlier: &[String]) -> (Ledger, Vec<String>) {
+///
+/// `prompt` is what was said last: the record may not have it yet.
+pub fn joined(ledger: &Ledger, earlier: &[String], prompt: Option<&str>) -> (Ledger, Vec<String>) {
     let mut known = ledger.clone();
+    if let Some(text) = prompt.map(str::trim)
+        && !text.is_empty()
+        && !text.starts_with(OURS)
+        && !known
+            .people
+            .said
+            .iter()
+            .any(|said| said.text.starts_with(cut(text)))
+    {
+        known.people.said.push_back(said_at_no_line(text));
+    }
     let now = known
         .people
         .said
@@ -35,14 +48,7 @@ pub fn joined(ledger: &Ledger, earlier: &[String]) -> (Ledger, Vec<String>) {
         .collect();
     known.people.said = earlier
         .iter()
-        .map(|text| Directive {
-            text: text.clone(),
-            length: text.len(),
-            line: 0,
-            time: None,
-            asked: None,
-            context: 0,
-        })
+        .map(|text| said_at_no_line(text))
         .chain(now)
         .collect::<VecDeque<_>>();
     let count = remembered.len();
@@ -53,6 +59,17 @@ pub fn joined(ledger: &Ledger, earlier: &[String]) -> (Ledger, Vec<String>) {
         .map(|(_, text)| text)
         .collect();
     (known, kept)
+}
+
+fn said_at_no_line(text: &str) -> Directive {
+    Directive {
+        text: text.to_owned(),
+        length: text.len(),
+        line: 0,
+        time: None,
+        asked: None,
+        context: 0,
+    }
 }
 
 fn cut(text: &str) -> &str {
@@ -78,10 +95,10 @@ mod tests {
 
     #[test]
     fn what_was_said_stays_through_all_contexts() {
-        let (_, kept) = joined(&ledger(&["build the parser", "use no regex"]), &[]);
+        let (_, kept) = joined(&ledger(&["build the parser", "use no regex"]), &[], None);
         assert_eq!(kept, ["build the parser", "use no regex"]);
         let ours = format!("{OURS}HO-20260202-064530-a). Go on.");
-        let (known, kept) = joined(&ledger(&[&ours, "<task-notification>x", "é"]), &kept);
+        let (known, kept) = joined(&ledger(&[&ours, "<task-notification>x", "é"]), &kept, None);
         let said: Vec<_> = known.people.said.iter().map(|d| d.text.as_str()).collect();
         assert_eq!(
             said,
@@ -96,11 +113,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_last_is_not_missing() {
+        let ours = format!("{OURS}HO-20260202-064530-a). Go on.");
+        for (recorded, prompt, expected) in [
+            (&["a"][..], Some("b"), &["a", "b"][..]),
+            (&["a", "b"], Some("b\n"), &["a", "b"]),
+            (&["a"], Some(ours.as_str()), &["a"]),
+            (&["a"], Some("  "), &["a"]),
+            (&[], None, &[]),
+        ] {
+            let (_, kept) = joined(&ledger(recorded), &[], prompt);
+            assert_eq!(kept, expected, "{prompt:?}");
+        }
+    }
+
+    #[test]
     fn the_first_and_the_last_are_remembered() {
         let long = "é".repeat(5_000);
         let many: Vec<String> = (0..40).map(|n| format!("{n} {long}")).collect();
         let many: Vec<&str> = many.iter().map(String::as_str).collect();
-        let (_, kept) = joined(&ledger(&many), &[]);
+        let (_, kept) = joined(&ledger(&many), &[], None);
         let numbers: Vec<&str> = kept.iter().filter_map(|k| k.split(' ').next()).collect();
         let expected = [
             "0", "1", "2", "3", "32", "33", "34", "35", "36", "37", "38", "39",

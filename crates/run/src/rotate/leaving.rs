@@ -18,7 +18,7 @@ use sm_ledger::{Frame, document as ledger_document};
 use super::document::{self, Given, Heading, INLINE, LEDGER_BUDGET};
 use super::earlier;
 use super::folder::{Dead, last_dead};
-use super::rotation::{Document, Why};
+use super::rotation::{Document, Moment, Why};
 use super::session::{Handed, Leaving, Session, State};
 use super::transcript::{dialect, last_words};
 use crate::brain::Control;
@@ -43,6 +43,12 @@ impl Session {
 
     /// Makes the handoff, and has the process ended. If it cannot be made, the agent goes on.
     pub fn leave(&self, leaving: &Leaving) {
+        if leaving.at == Moment::TurnEnd && self.turn_began() {
+            self.log("a turn has begun: the context is left at its end");
+            self.lock().rotation.go_on(&leaving.document);
+            self.send(Control::Replay(Vec::new()));
+            return;
+        }
         let earlier = self.lock().earlier.clone();
         let made = self.make(leaving);
         let mut state = self.lock();
@@ -56,7 +62,9 @@ impl Session {
                 };
                 self.log(&format!("{} leaves: {why} ({})", self.setup.id, handed.id));
                 state.prepared = Some(handed);
+                state.told_to_end = true;
                 drop(state);
+                self.take_draft();
                 self.send(Control::End {
                     agent,
                     grace: GRACE,
@@ -66,7 +74,13 @@ impl Session {
             (Err(error), _) => {
                 state.rotation.not_left(&leaving.document);
                 state.earlier = earlier; // it is said again with the next try
-                self.log(&format!("the handoff could not be made: {error}"));
+                let pause = state.failed_again();
+                drop(state);
+                self.log(&format!(
+                    "the handoff could not be made: {error}; the next try is at the end of a turn, or in {} s",
+                    pause.as_secs()
+                ));
+                self.send(Control::Replay(Vec::new()));
             }
         }
     }
@@ -194,6 +208,7 @@ impl Session {
             generation: state.generation,
             transcript: transcript.as_deref(),
             earlier: &state.earlier,
+            prompt: state.prompted.as_ref().map(|(_, text)| text.as_str()),
             title: FULL,
         };
         let (text, said) = of.document(&mut state.keeper, self.setup.folder.path(), background);
@@ -293,6 +308,7 @@ fn of_dead(dead: &Dead, channel: &ChannelName) -> Option<String> {
         generation: about.generation,
         transcript: about.transcript.as_deref(),
         earlier: &about.earlier,
+        prompt: None,
         title: FULL,
     };
     Some(of.document(&mut None, &dead.folder, &[]).0)
@@ -308,6 +324,8 @@ pub struct Of<'a> {
     pub transcript: Option<&'a Path>,
     /// What people have said in the contexts before this one.
     pub earlier: &'a [String],
+    /// What was said last: the record may not have it yet.
+    pub prompt: Option<&'a str>,
     pub title: &'a str,
 }
 
@@ -342,7 +360,7 @@ impl Of<'_> {
                     ..Frame::default()
                 };
                 let kept = keeper.kept();
-                let (known, said) = earlier::joined(kept.compacted(), self.earlier);
+                let (known, said) = earlier::joined(kept.compacted(), self.earlier, self.prompt);
                 let known = (!kept.is_empty() && read.is_ok())
                     .then(|| ledger_document(&known, &frame, LEDGER_BUDGET));
                 (last_words(dialect, transcript), known, said)

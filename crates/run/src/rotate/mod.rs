@@ -8,11 +8,13 @@
 mod arguments;
 mod asked;
 mod brain;
+mod desk;
 mod document;
 mod earlier;
 mod folder;
 mod leaving;
 mod level;
+mod person;
 mod rotation;
 mod server;
 mod session;

@@ -59,6 +59,24 @@ pub enum Why {
     Signal,
 }
 
+/// Whether the running turn is cut off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Moment {
+    /// No turn runs. One that begins now all the same is a person's, and runs to its end.
+    TurnEnd,
+    /// In the middle of it.
+    Now,
+}
+
+/// What the person at the terminal is doing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Person {
+    /// Nothing that is known of.
+    Away,
+    /// Something stands in the agent's composer, or was typed just now, or waits for an answer.
+    Busy,
+}
+
 /// Everything that can wake the machine.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Event {
@@ -89,6 +107,8 @@ pub enum Event {
     TakenBack,
     /// Another program wants this context to be left. It was checked whose it is.
     Signalled,
+    /// What the person is doing.
+    Person(Person),
 }
 
 /// What the agent is told.
@@ -120,6 +140,7 @@ pub enum Effect {
     /// Make the handoff and end the process.
     Leave {
         why: Why,
+        at: Moment,
         document: Document,
         /// What still runs in the background, a few words each.
         background: Vec<String>,
@@ -187,8 +208,26 @@ pub struct Rotation {
     worked: bool,
     /// Prompts of this context; the first of a successor is ours.
     prompts: u32,
+    /// How often tools have run in this context.
+    batches: u32,
+    /// Contexts in a row that handed over at once.
+    idle_contexts: u32,
     restarts: u32,
+    person: Person,
+    /// The turn is over and the context is to be left as soon as the person has nothing to lose;
+    /// with what runs in the background.
+    waits: Option<Vec<String>>,
+    left_for: Option<Why>,
+    /// A turn has begun since it was decided to leave.
+    began: bool,
+    /// The last try failed: only the end of a turn is a reason for another.
+    failed: bool,
 }
+
+/// A document and the call that hands it over: an agent that has done no more has done nothing.
+const HANDING_OVER: u32 = 2;
+/// So many contexts in a row may do nothing but hand over.
+const MOST_IDLE: u32 = 3;
 
 impl Rotation {
     pub fn new(rules: Rules) -> Self {
@@ -202,7 +241,14 @@ impl Rotation {
             stopped: false,
             worked: false,
             prompts: 0,
+            batches: 0,
+            idle_contexts: 0,
             restarts: 0,
+            person: Person::Away,
+            waits: None,
+            left_for: None,
+            began: false,
+            failed: false,
         }
     }
 
@@ -218,6 +264,17 @@ impl Rotation {
         self.phase == Phase::Leaving
     }
 
+    /// Whether a turn has begun since it was decided to leave.
+    pub fn turn_began(&self) -> bool {
+        self.is_leaving() && self.began
+    }
+
+    /// Whether the context would be left if the person were away.
+    #[cfg(test)]
+    pub fn waits_for_person(&self) -> bool {
+        self.waits.is_some()
+    }
+
     /// Whether nothing is ever started again.
     pub fn restarts_never(&self) -> bool {
         self.rules.restarts.never()
@@ -225,7 +282,9 @@ impl Rotation {
 
     pub fn step(&mut self, event: Event) -> Vec<Effect> {
         if self.phase == Phase::Leaving {
-            return Vec::new(); // nothing that it says now changes anything
+            // Nothing that it says now changes anything, but that it works again.
+            self.began |= event == Event::Prompted;
+            return Vec::new();
         }
         match event {
             Event::ContextBegan => self.begin(),
@@ -234,8 +293,8 @@ impl Rotation {
             Event::Prompted => self.prompted(),
             Event::ToolsRan => self.tools_ran(),
             Event::Stopping { background } => self.stopping(background),
-            Event::CompactionNear => match self.may_leave() {
-                true => self.leave_full(Vec::new()),
+            Event::CompactionNear => match self.may_leave_now() {
+                true => self.leave_full(Moment::Now, Vec::new()),
                 false => Vec::new(),
             },
             Event::Broken => self.broken(),
@@ -245,7 +304,6 @@ impl Rotation {
                 Vec::new()
             }
             Event::HandedOver { document } => {
-                self.worked = true;
                 self.document = Some(document);
                 Vec::new()
             }
@@ -255,8 +313,9 @@ impl Rotation {
             }
             Event::Signalled => match self.rules.restarts.never() {
                 true => vec![Effect::Note("a restart was asked for, but none is allowed")],
-                false => self.leave(Why::Signal, Document::Found, Vec::new()),
+                false => self.leave(Why::Signal, Moment::Now, Document::Found, Vec::new()),
             },
+            Event::Person(person) => self.person_is(person),
         }
     }
 
@@ -271,7 +330,21 @@ impl Rotation {
                 turns: 0,
                 tokens: self.reading.tokens,
             };
+            self.failed = true;
         }
+    }
+
+    /// Time has passed since a try that failed.
+    pub fn try_again(&mut self) {
+        self.failed = false;
+    }
+
+    /// A person's turn began before the process was told to end: it runs to its end, and the
+    /// context is left then.
+    pub fn go_on(&mut self, document: &Document) {
+        self.not_left(document);
+        self.failed = false;
+        self.prompted();
     }
 
     /// The agent's process is over.
@@ -284,7 +357,17 @@ impl Rotation {
             return After::Stop(Stop::NoRestartsLeft);
         }
         // The first context has a person's word for its work.
-        if self.restarts > 0 && !self.worked {
+        let handed = self.left_for == Some(Why::Agent);
+        let idle = handed && self.prompts <= 1 && self.batches <= HANDING_OVER;
+        self.idle_contexts = match idle && self.restarts > 0 {
+            true => self.idle_contexts.saturating_add(1),
+            false => 0,
+        };
+        let worked = match handed {
+            true => self.idle_contexts < MOST_IDLE,
+            false => self.worked,
+        };
+        if self.restarts > 0 && !worked {
             return After::Stop(Stop::NoNewWork);
         }
         self.restarts += 1;
@@ -299,6 +382,9 @@ impl Rotation {
         self.stopped = false;
         self.worked = false;
         self.prompts = 0;
+        self.batches = 0;
+        self.left_for = None;
+        self.began = false;
         self.emptied()
     }
 
@@ -308,6 +394,8 @@ impl Rotation {
 
     fn emptied(&mut self) -> Vec<Effect> {
         self.stopped = false;
+        self.waits = None;
+        self.failed = false;
         self.phase = Phase::Watched;
         self.reading = Reading::default();
         self.show(Level::Ok)
@@ -332,13 +420,16 @@ impl Rotation {
                 Phase::Full { .. } | Phase::Asked { .. } | Phase::Leaving => {}
             }
         }
-        let now = match self.working {
-            true => self.reading.at_the_limit(&self.rules.thresholds),
+        if !self.may_leave_now() {
+            return effects;
+        }
+        if self.working {
+            if self.reading.at_the_limit(&self.rules.thresholds) {
+                effects.extend(self.leave_full(Moment::Now, Vec::new()));
+            }
+        } else if self.stopped && level == Level::Critical && self.waits.is_none() {
             // What the turn has used was learned after its end.
-            false => self.stopped && level == Level::Critical,
-        };
-        if now && self.may_leave() {
-            effects.extend(self.leave_full(Vec::new()));
+            effects.extend(self.leave_after_turn(Vec::new()));
         }
         effects
     }
@@ -347,9 +438,31 @@ impl Rotation {
         !self.rules.restarts.never()
     }
 
+    fn may_leave_now(&self) -> bool {
+        self.may_leave() && !self.failed
+    }
+
+    fn is_full(&self) -> bool {
+        self.level == Level::Critical
+            || matches!(self.phase, Phase::Full { .. } | Phase::Asked { .. })
+    }
+
+    fn person_is(&mut self, person: Person) -> Vec<Effect> {
+        self.person = person;
+        if person == Person::Busy || self.waits.is_none() || self.failed {
+            return Vec::new();
+        }
+        let background = self.waits.take().unwrap_or_default();
+        match self.may_leave() && (self.document.is_some() || self.is_full()) {
+            true => self.leave_full(Moment::TurnEnd, background),
+            false => Vec::new(), // taken back meanwhile
+        }
+    }
+
     fn prompted(&mut self) -> Vec<Effect> {
         self.working = true;
         self.stopped = false;
+        self.waits = None;
         self.prompts = self.prompts.saturating_add(1);
         if self.prompts > 1 {
             self.worked = true; // somebody goes on with it
@@ -361,6 +474,8 @@ impl Rotation {
         self.working = true;
         self.stopped = false;
         self.worked = true;
+        self.waits = None;
+        self.batches = self.batches.saturating_add(1);
         self.tell()
     }
 
@@ -396,14 +511,14 @@ impl Rotation {
 
     fn stopping(&mut self, background: Vec<String>) -> Vec<Effect> {
         if self.document.is_some() {
-            return self.leave_full(background);
+            return self.leave_after_turn(background);
         }
         match &mut self.phase {
             Phase::Full { .. } if self.rules.restarts.never() => {}
             // It says something more in this turn: its document.
             Phase::Full { .. } => {
                 if self.rules.deadline_turns == 0 {
-                    return self.leave_full(background);
+                    return self.leave_after_turn(background);
                 }
                 self.ask();
                 return vec![Effect::Tell(Notice::WriteDocument)];
@@ -415,7 +530,7 @@ impl Rotation {
                     (Some(_) | None, Some(_) | None) => 0,
                 };
                 if *turns >= self.rules.deadline_turns || used >= self.rules.deadline_tokens {
-                    return self.leave_full(background);
+                    return self.leave_after_turn(background);
                 }
             }
             Phase::Watched | Phase::Warned | Phase::Leaving => {}
@@ -429,23 +544,48 @@ impl Rotation {
     fn broken(&mut self) -> Vec<Effect> {
         self.working = false;
         let full = matches!(self.phase, Phase::Full { .. } | Phase::Asked { .. });
-        match (full || self.document.is_some()) && self.may_leave() {
-            true => self.leave_full(Vec::new()),
+        match (full || self.document.is_some()) && self.may_leave_now() {
+            true => self.leave_after_turn(Vec::new()),
             false => Vec::new(),
         }
     }
 
-    fn leave_full(&mut self, background: Vec<String>) -> Vec<Effect> {
-        match self.document.take() {
-            Some(document) => self.leave(Why::Agent, Document::Agents(document), background),
-            None => self.leave(Why::Full, Document::Ledger, background),
+    /// Nothing of what the person is writing is to be lost: the next end of a turn, or a person who
+    /// is away, is soon enough.
+    fn leave_after_turn(&mut self, background: Vec<String>) -> Vec<Effect> {
+        self.working = false;
+        self.stopped = true;
+        match self.person {
+            Person::Away => self.leave_full(Moment::TurnEnd, background),
+            Person::Busy => {
+                self.waits = Some(background);
+                vec![Effect::Note(
+                    "the context is left as soon as the person is done writing",
+                )]
+            }
         }
     }
 
-    fn leave(&mut self, why: Why, document: Document, background: Vec<String>) -> Vec<Effect> {
+    fn leave_full(&mut self, at: Moment, background: Vec<String>) -> Vec<Effect> {
+        match self.document.take() {
+            Some(document) => self.leave(Why::Agent, at, Document::Agents(document), background),
+            None => self.leave(Why::Full, at, Document::Ledger, background),
+        }
+    }
+
+    fn leave(
+        &mut self,
+        why: Why,
+        at: Moment,
+        document: Document,
+        background: Vec<String>,
+    ) -> Vec<Effect> {
         self.phase = Phase::Leaving;
+        self.began = false;
+        self.left_for = Some(why);
         vec![Effect::Leave {
             why,
+            at,
             document,
             background,
         }]

@@ -17,8 +17,17 @@ fn stop() -> Event {
 }
 
 fn leave(why: Why, document: Document) -> Vec<Effect> {
+    leave_at(Moment::TurnEnd, why, document)
+}
+
+fn leave_now(why: Why, document: Document) -> Vec<Effect> {
+    leave_at(Moment::Now, why, document)
+}
+
+fn leave_at(at: Moment, why: Why, document: Document) -> Vec<Effect> {
     vec![Effect::Leave {
         why,
+        at,
         document,
         background: Vec::new(),
     }]
@@ -149,7 +158,7 @@ fn the_deadline_is_in_turns_and_tokens() {
 fn near_the_limit_the_turn_is_not_waited_for() {
     let mut m = machine();
     let done = play(&mut m, &[Event::Prompted, full(93.0)]);
-    assert_eq!(done[1..], leave(Why::Full, Document::Ledger));
+    assert_eq!(done[1..], leave_now(Why::Full, Document::Ledger));
     // With what the agent has handed over, if it has.
     let mut m = machine();
     play(
@@ -162,7 +171,7 @@ fn near_the_limit_the_turn_is_not_waited_for() {
         ],
     );
     let own = Document::Agents("/n.md".to_owned());
-    assert_eq!(m.step(full(93.0)), leave(Why::Agent, own));
+    assert_eq!(m.step(full(93.0)), leave_now(Why::Agent, own));
     // Nobody works: a person may be writing.
     let mut m = machine();
     assert_eq!(m.step(full(93.0)), [Effect::Show(Level::Critical)]);
@@ -211,7 +220,7 @@ fn a_compaction_of_the_agents_own_is_forestalled() {
     play(&mut m, &[Event::Prompted, full(20.0)]);
     assert_eq!(
         m.step(Event::CompactionNear),
-        leave(Why::Full, Document::Ledger)
+        leave_now(Why::Full, Document::Ledger)
     );
     let mut m = with(Restarts::AtMost(0));
     assert_eq!(m.step(Event::CompactionNear), []);
@@ -262,7 +271,7 @@ fn a_foreign_signal_leaves_at_once_with_what_is_in_the_channel() {
     play(&mut m, &[Event::Prompted, full(20.0), Event::ToolsRan]);
     assert_eq!(
         m.step(Event::Signalled),
-        leave(Why::Signal, Document::Found)
+        leave_now(Why::Signal, Document::Found)
     );
     assert_eq!(m.ended(Ending::Other), After::Restart);
 }
@@ -279,6 +288,7 @@ fn what_runs_in_the_background_is_told() {
         done,
         [Effect::Leave {
             why: Why::Agent,
+            at: Moment::TurnEnd,
             document: Document::Agents("/n.md".to_owned()),
             background,
         }]
@@ -374,12 +384,8 @@ fn a_context_without_new_work_has_no_successor() {
     );
     assert!(m.is_leaving());
     assert_eq!(m.ended(Ending::Other), After::Stop(Stop::NoNewWork));
-    // A tool that ran, a second prompt, a document of its own: each is work.
-    for work in [
-        vec![Event::ToolsRan],
-        vec![Event::Prompted],
-        vec![handed("/n.md")],
-    ] {
+    // A tool that ran, a second prompt: each is work.
+    for work in [vec![Event::ToolsRan], vec![Event::Prompted]] {
         let mut m = machine();
         rotate(&mut m);
         m.ended(Ending::Other);
@@ -387,5 +393,156 @@ fn a_context_without_new_work_has_no_successor() {
         play(&mut m, &work);
         play(&mut m, &[full(80.0), Event::Broken]);
         assert_eq!(m.ended(Ending::Other), After::Restart, "{work:?}");
+    }
+}
+
+#[test]
+fn an_agent_that_only_hands_over_is_stopped() {
+    let mut m = with(Restarts::Unlimited);
+    rotate(&mut m);
+    assert_eq!(m.ended(Ending::Other), After::Restart);
+    // It writes a document and hands it over, and does nothing else.
+    let at_once = [
+        Event::ContextBegan,
+        Event::Prompted,
+        Event::ToolsRan,
+        handed("/n.md"),
+        Event::ToolsRan,
+        stop(),
+    ];
+    for n in 1..MOST_IDLE {
+        play(&mut m, &at_once);
+        assert_eq!(m.ended(Ending::Other), After::Restart, "{n}");
+    }
+    // Work in between, or a person's word, begins the count anew.
+    for work in [Event::ToolsRan, Event::Prompted] {
+        let mut m = m.clone();
+        play(&mut m, &[Event::ContextBegan, Event::Prompted, work]);
+        play(&mut m, &at_once[2..]);
+        assert_eq!(m.ended(Ending::Other), After::Restart);
+        play(&mut m, &at_once);
+        assert_eq!(m.ended(Ending::Other), After::Restart);
+    }
+    play(&mut m, &at_once);
+    assert_eq!(m.ended(Ending::Other), After::Stop(Stop::NoNewWork));
+}
+
+const BUSY: Event = Event::Person(Person::Busy);
+const AWAY: Event = Event::Person(Person::Away);
+
+#[test]
+fn a_person_who_is_writing_is_waited_for() {
+    let waits = |done: Vec<Effect>| assert!(matches!(done[..], [Effect::Note(_)]), "{done:?}");
+    // Full, a document handed over, a turn that broke, a level learned late: each can wait.
+    let full_turn = || vec![Event::Prompted, full(80.0), Event::ToolsRan, BUSY];
+    for (before, end, document) in [
+        (full_turn(), stop(), Document::Ledger),
+        (full_turn(), Event::Broken, Document::Ledger),
+        (
+            vec![Event::Prompted, handed("/n.md"), BUSY],
+            stop(),
+            Document::Agents("/n.md".to_owned()),
+        ),
+        (
+            vec![Event::Prompted, full(40.0), stop(), BUSY, full(74.0)],
+            full(80.0),
+            Document::Ledger,
+        ),
+    ] {
+        let why = match document {
+            Document::Agents(_) => Why::Agent,
+            Document::Ledger | Document::Found => Why::Full,
+        };
+        let mut m = machine();
+        play(&mut m, &before);
+        let done = m.step(end.clone());
+        let note = done.into_iter().filter(|e| !matches!(e, Effect::Show(_)));
+        waits(note.collect());
+        assert!(m.waits_for_person() && !m.is_leaving(), "{end:?}");
+        // Nothing happens as long as the draft is there, however often is looked.
+        let nothing = |done: Vec<Effect>| {
+            let left = done.iter().any(|e| matches!(e, Effect::Leave { .. }));
+            assert!(!left, "{done:?}");
+        };
+        nothing(play(&mut m, &[BUSY, full(81.0), BUSY, full(95.0)]));
+        let mut cleared = m.clone();
+        assert_eq!(cleared.step(AWAY), leave(why, document.clone()), "{end:?}");
+        // It is submitted: its turn runs, and the context is left at its end.
+        nothing(play(&mut m, &[full(81.0), Event::Prompted, AWAY]));
+        assert!(!m.waits_for_person());
+        nothing(play(&mut m, &[Event::ToolsRan, AWAY]));
+        let end = m.step(stop());
+        assert_eq!(end, leave(why, document));
+    }
+}
+
+#[test]
+fn what_cannot_wait_does_not() {
+    for now in [full(93.0), Event::CompactionNear, Event::Signalled] {
+        let mut m = machine();
+        play(
+            &mut m,
+            &[Event::Prompted, full(80.0), Event::ToolsRan, BUSY],
+        );
+        let done = m.step(now.clone());
+        let left = matches!(
+            done[..],
+            [Effect::Leave {
+                at: Moment::Now,
+                ..
+            }]
+        );
+        assert!(left, "{now:?} {done:?}");
+    }
+}
+
+#[test]
+fn what_is_taken_back_while_a_person_writes_is_not_left_for() {
+    let mut m = machine();
+    play(&mut m, &[Event::Prompted, handed("/n.md"), BUSY, stop()]);
+    assert_eq!(play(&mut m, &[Event::TakenBack, AWAY]), []);
+    assert!(!m.waits_for_person());
+}
+
+#[test]
+fn a_turn_that_begins_before_the_end_runs() {
+    for document in [Document::Ledger, Document::Agents("/n.md".to_owned())] {
+        let mut m = machine();
+        let why = match &document {
+            Document::Agents(id) => {
+                m.step(handed(id));
+                Why::Agent
+            }
+            Document::Ledger | Document::Found => Why::Full,
+        };
+        play(&mut m, &[Event::Prompted, full(80.0), Event::ToolsRan]);
+        assert_eq!(m.step(stop()), leave(why, document.clone()));
+        assert!(!m.turn_began());
+        assert_eq!(m.step(Event::Prompted), []);
+        assert!(m.turn_began());
+        m.go_on(&document);
+        assert!(!m.is_leaving());
+        assert_eq!(play(&mut m, &[Event::ToolsRan, full(81.0)]), []);
+        assert_eq!(m.step(stop()), leave(why, document));
+    }
+}
+
+#[test]
+fn a_try_that_failed_is_not_repeated_at_once() {
+    // At the limit in the middle of a turn, and after its end.
+    for (events, at) in [
+        (vec![Event::Prompted, full(93.0)], Moment::Now),
+        (
+            vec![Event::Prompted, full(80.0), Event::ToolsRan, stop()],
+            Moment::TurnEnd,
+        ),
+    ] {
+        let mut m = machine();
+        play(&mut m, &events);
+        m.not_left(&Document::Ledger);
+        assert_eq!(play(&mut m, &[full(93.5), AWAY, full(94.0)]), []);
+        m.try_again();
+        let again = m.step(full(94.0));
+        assert_eq!(again, leave_at(at, Why::Full, Document::Ledger));
     }
 }

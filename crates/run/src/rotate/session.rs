@@ -20,9 +20,11 @@ use sm_core::signal::{BreakReason, ContextSource, EndReason, Origin, Signal};
 use sm_core::{AgentKind, ConversationId};
 use sm_daemon::{Keeper, clock};
 
+use super::desk::Desk;
 use super::folder::{About, Folder};
 use super::level::{Reading, status_line};
-use super::rotation::{Document, Effect, Event, Notice, Rotation, Why};
+use super::person::Replay;
+use super::rotation::{Document, Effect, Event, Moment, Notice, Rotation, Why};
 use super::transcript::Follower;
 use crate::brain::Control;
 
@@ -67,6 +69,7 @@ pub struct Handed {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaving {
     pub why: Why,
+    pub at: Moment,
     pub document: Document,
     pub background: Vec<String>,
 }
@@ -85,6 +88,15 @@ pub struct State {
     pub turn_since: Option<sm_core::Timestamp>,
     /// The agent said that a person has ended it.
     pub person_exit: bool,
+    /// The process was told to end: what it says of its end is not a person's doing.
+    pub told_to_end: bool,
+    /// When the process took its last prompt, and what it was.
+    pub prompted: Option<(Instant, String)>,
+    /// What is to be given to the process that runs.
+    pub replay: Replay,
+    /// Tries in a row that failed, and when the next is due.
+    pub failures: u32,
+    pub again_at: Option<Instant>,
     /// For the process that runs, not told yet.
     pub pending: Option<Handed>,
     /// For the next process.
@@ -103,6 +115,8 @@ pub struct State {
 pub struct Session {
     pub setup: Setup,
     state: Mutex<State>,
+    /// Written by the person's own thread: never locked for long, and always after the state.
+    desk: Mutex<Desk>,
     outbox: Mutex<VecDeque<Control>>,
     bell: UnixStream,
     /// A channel's lock is the process's: our threads take turns.
@@ -135,6 +149,7 @@ impl Session {
     /// `bell`: whoever listens asks for what is in the outbox.
     pub fn new(setup: Setup, rotation: Rotation, bell: UnixStream) -> Self {
         Self {
+            desk: Mutex::new(Desk::new(setup.agent)),
             setup,
             state: Mutex::new(State {
                 rotation,
@@ -148,6 +163,11 @@ impl Session {
                 answered: false,
                 turn_since: None,
                 person_exit: false,
+                told_to_end: false,
+                prompted: None,
+                replay: Replay::default(),
+                failures: 0,
+                again_at: None,
                 pending: None,
                 prepared: None,
                 documents: HashMap::new(),
@@ -169,6 +189,10 @@ impl Session {
 
     pub fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub fn send(&self, control: Control) {
@@ -213,11 +237,12 @@ impl Session {
                 self.adopt(state, says, transcript.as_deref());
                 return self.began(state, event, source, known);
             }
-            Signal::PromptAccepted { transcript, .. } => {
+            Signal::PromptAccepted { transcript, text } => {
                 self.adopt(state, says, transcript.as_deref());
                 self.read(state);
                 state.answered = false;
                 state.turn_since = Some(clock::now());
+                state.prompted = Some((Instant::now(), text));
                 let consumed = state.pending.take().map(|handed| handed.id);
                 (
                     vec![Event::Prompted],
@@ -257,7 +282,7 @@ impl Session {
             Signal::ContextEnded {
                 reason: EndReason::Exit,
             } => {
-                state.person_exit = true;
+                state.person_exit |= !state.told_to_end;
                 return Heard::nothing();
             }
             Signal::Usage(sample) => {
@@ -408,11 +433,13 @@ impl Session {
             (Some(_) | None, Some(_) | None) => percent,
         };
         let size = state.follower.as_ref().map(Follower::size);
-        let effects = state.rotation.step(Event::Sampled(Reading {
+        let person = self.desk().person(Instant::now());
+        let mut effects = state.rotation.step(Event::Person(person));
+        effects.extend(state.rotation.step(Event::Sampled(Reading {
             percent: share,
             tokens: state.tokens,
             size,
-        }));
+        })));
         self.show(state);
         effects
     }
@@ -456,6 +483,7 @@ impl Session {
                 }
                 Effect::Leave {
                     why,
+                    at,
                     document,
                     background,
                 } => {
@@ -464,8 +492,11 @@ impl Session {
                         heard.printed =
                             answer(self.setup.agent, event, &Answer::Block { reason }, None);
                     }
+                    // Whatever is typed from here on is for the successor.
+                    self.send(Control::Hold);
                     heard.then = Then::Leave(Leaving {
                         why,
+                        at,
                         document,
                         background,
                     });
@@ -482,6 +513,7 @@ impl Session {
         let mut state = self.lock();
         let state = &mut *state;
         state.process?;
+        self.tend(state);
         self.read(state);
         let mut effects = self.sample(state, None);
         if let (Some(asked), Some(line)) = (asked, &state.line) {
@@ -545,6 +577,10 @@ impl State {
         self.answered = false;
         self.turn_since = None;
         self.person_exit = false;
+        self.told_to_end = false;
+        self.prompted = None;
+        self.failures = 0;
+        self.again_at = None;
         self.documents.clear();
         self.asked = None;
         self.generation += 1;

@@ -121,6 +121,7 @@ impl Without<'_> {
             generation: 1,
             transcript: payload.transcript.as_deref(),
             earlier: &[],
+            prompt: None,
             title: "Auto-Handoff (Pre-Compaction)",
         };
         let (text, _) = of.document(&mut None, &folder, &[]);
