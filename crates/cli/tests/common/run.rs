@@ -12,7 +12,7 @@ use sm_testkit::wait_until;
 use super::World;
 
 /// Several starts of an agent may lie in between.
-pub const PATIENCE: Duration = Duration::from_secs(90);
+pub const PATIENCE: Duration = Duration::from_secs(25);
 const PANE: &str = "person";
 
 pub struct Walk {
@@ -154,6 +154,74 @@ impl Walk {
         panic!("{text:?} had no effect\n{}", self.about());
     }
 
+    /// Waits until `handoff.log` says so.
+    #[track_caller]
+    pub fn wait_logged(&self, text: &str) {
+        let log = self.home(".claude/handoff/handoff.log");
+        let there = || {
+            let log = std::fs::read_to_string(&log).unwrap_or_default();
+            log.contains(text).then_some(())
+        };
+        assert!(
+            wait_until(PATIENCE, there).is_some(),
+            "{text:?} is not logged\n{}",
+            self.about()
+        );
+    }
+
+    /// Asks for a fresh context as another program would: at once.
+    #[track_caller]
+    pub fn restart_now(&self) {
+        let current = std::fs::read_to_string(self.home(".claude/.current-session")).unwrap();
+        std::fs::write(self.home(".claude/.restart-session"), current).unwrap();
+    }
+
+    /// A person who writes while contexts are left, on an agent whose every context does one step
+    /// of the work and is full then: a draft is waited for; one that cannot be waited for goes
+    /// along, and so does what is typed while the agents change.
+    #[track_caller]
+    pub fn writes_while_contexts_change(&self, low: u64) {
+        let (first, second, more) = ("first half of a thought", "second half", " and the rest");
+        self.reached("work", 1);
+        self.tmux.type_text(PANE, first).unwrap();
+        self.wait_seen(first);
+        self.go_on("work", 1);
+        self.wait_logged("the context is left as soon as the person is done writing");
+        assert_eq!(self.contexts().len(), 1, "{}", self.about());
+        self.tokens(low);
+        // Submitted, it has its turn; then the context is left.
+        self.tmux.key(PANE, "Enter").unwrap();
+        self.reached("work", 2);
+        let contexts = self.contexts();
+        let said = |context: &[Request], text: &str| {
+            let texts = context.iter().flat_map(texts_of);
+            texts.filter(|said| said.trim() == text).count() > 0
+        };
+        assert!(said(&contexts[0], first), "{}", self.about());
+        self.go_on("work", 2);
+        self.wait_answered(1);
+        // A draft, and somebody who wants a fresh context at once.
+        self.tmux.type_text(PANE, second).unwrap();
+        self.wait_seen(second);
+        self.restart_now();
+        self.wait_logged("a draft in the composer is kept in ");
+        self.tmux.type_text(PANE, more).unwrap();
+        self.reached("work", 3);
+        let whole = format!("{second}{more}");
+        self.wait_seen(&whole);
+        self.go_on("work", 3);
+        self.wait_answered(2);
+        self.wait_seen(&whole);
+        let sent = || said(&self.contexts()[2], &whole);
+        for _ in 0..20 {
+            self.tmux.key(PANE, "Enter").unwrap();
+            if wait_until(Duration::from_secs(3), || sent().then_some(())).is_some() {
+                return;
+            }
+        }
+        panic!("{whole:?} was not taken\n{}", self.about());
+    }
+
     /// Types the agent's own goodbye; the code that the command ends with.
     #[track_caller]
     pub fn leave(&self, goodbye: &str) -> i32 {
@@ -188,12 +256,29 @@ impl Walk {
             .unwrap_or_else(|| panic!("there are no {n} contexts\n{}", self.about()))
     }
 
+    /// Waits until this context has been told what its tool has printed.
+    #[track_caller]
+    fn wait_answered(&self, context: usize) {
+        let done = || (self.contexts().get(context)?.len() >= 2).then_some(());
+        assert!(wait_until(PATIENCE, done).is_some(), "{}", self.about());
+    }
+
     /// For a message about a failure.
     pub fn about(&self) -> String {
         let log = self.world.env.home().join(".claude/handoff/handoff.log");
         format!(
-            "── screen\n{}\n── handoff.log\n{}── contexts: {:?}",
+            "── screen\n{}\n── cursor {:?} {:?}\n── handoff.log\n{}── contexts: {:?}",
             self.seen().trim_end(),
+            self.tmux.show(PANE, "#{cursor_x} #{cursor_y}"),
+            self.tmux
+                .call(&["capture-pane", "-p", "-e", "-t", "=person:"])
+                .map(|t| t
+                    .lines()
+                    .rev()
+                    .filter(|l| !l.is_empty())
+                    .take(4)
+                    .map(str::to_owned)
+                    .collect::<Vec<_>>()),
             std::fs::read_to_string(log).unwrap_or_default(),
             self.contexts().iter().map(Vec::len).collect::<Vec<_>>()
         )

@@ -22,6 +22,7 @@ mod kill_points_messages;
 mod ledger;
 mod life;
 mod pins;
+mod run_person;
 mod seed2;
 mod stream;
 mod world;

@@ -348,3 +348,14 @@ fn without_sm_an_agent_picks_up_the_channels_handoff_and_its_own_after_a_compact
     assert!(last.contains("Auto-Handoff (Pre-Compaction)"), "{last}");
     assert_eq!(walk.leave("/exit"), 0);
 }
+
+#[test]
+fn run_loses_nothing_that_is_typed_while_contexts_change() {
+    let Some(walk) = walk("run_loses_nothing_that_is_typed_while_contexts_change") else {
+        return;
+    };
+    walk.tokens(HIGH);
+    begin(&walk, &[]);
+    walk.writes_while_contexts_change(LOW);
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+}

@@ -95,3 +95,20 @@ fn run_gives_the_successor_what_its_agent_wrote_in_its_sandbox() {
     walk.wait_seen("RUN done");
     assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
 }
+
+#[test]
+fn run_loses_nothing_that_is_typed_while_contexts_change() {
+    let test = "run_loses_nothing_that_is_typed_while_contexts_change";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    let walk = Walk::new(world);
+    walk.when(&[
+        ("begin the work", "RUN: sh step work"),
+        ("Continue from handoff", "RUN: sh step work"),
+    ]);
+    walk.tokens(HIGH);
+    walk.start(&["run", "codex", "-m", "fake-gpt", "begin the work"]);
+    walk.writes_while_contexts_change(LOW);
+    assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
+}
