@@ -103,6 +103,9 @@ pub fn unescape_json_string(literal: &str) -> Option<String> {
     }
 }
 
+/// How the name of an `sm run` begins: its id, its folders.
+pub const RUN_PREFIX: &str = "run-";
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -152,10 +152,20 @@ fn runs(sessions: &Path) -> Vec<(String, PathBuf, Timestamp)> {
         .filter_map(|folder| {
             let name = folder.file_name()?.to_str()?.to_owned();
             let last = changed(&folder)?;
-            (name.starts_with("run-") && last.elapsed().is_ok_and(|age| age > UNNAMED))
-                .then(|| (name, folder, crate::clock::of(last)))
+            (name.starts_with(sm_client::wire::RUN_PREFIX)
+                && !is_written(&folder)
+                && last.elapsed().is_ok_and(|age| age > UNNAMED))
+            .then(|| (name, folder, crate::clock::of(last)))
         });
     found.collect()
+}
+
+/// Whether somebody writes a log in it: an `sm run` that shows nothing for days still runs.
+fn is_written(folder: &Path) -> bool {
+    let Ok(folder) = std::fs::File::open(folder) else {
+        return false;
+    };
+    matches!(folder.try_lock(), Err(std::fs::TryLockError::WouldBlock))
 }
 
 /// When a file in it was last changed.
@@ -272,10 +282,14 @@ mod tests {
             &[("terminal.000001.log", now), ("x", long_ago)],
         );
         make("run-empty", &[]);
+        make("run-idle", &[("terminal.000001.log", long_ago)]);
+        let idle = sm_client::terminal_log::Writer::new(&temp.path().join("run-idle"));
         make("0123456789ab", &[("terminal.000001.log", long_ago)]);
         let found = runs(temp.path());
         let names: Vec<&str> = found.iter().map(|(name, ..)| name.as_str()).collect();
         assert_eq!(names, ["run-over"]);
         assert_eq!(found[0].2, crate::clock::of(long_ago));
+        drop(idle);
+        assert_eq!(runs(temp.path()).len(), 2, "it is over now");
     }
 }

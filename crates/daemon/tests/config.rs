@@ -178,6 +178,33 @@ fn an_unknown_key_names_file_line_and_the_nearest_key() {
 }
 
 #[test]
+fn the_levels_of_a_run_are_in_order() {
+    for (file, says) in [
+        (
+            "[run]\nwarn = 80",
+            "`run.warn` is 80, which is more than `run.critical` with 75",
+        ),
+        (
+            "[run]\nearly_warn = 70",
+            "`run.early_warn` is 70, which is more than `run.warn` with 65",
+        ),
+        (
+            "[run]\ncritical = 93\nlimit = 91",
+            "`run.critical` is 93, which is more than `run.limit` with 91",
+        ),
+    ] {
+        let error = parse(file).unwrap_err();
+        assert!(error.to_string().contains(says), "{error}");
+        assert!(
+            error
+                .hint()
+                .contains("run.early_warn <= run.warn <= run.critical <= run.limit")
+        );
+    }
+    parse("[run]\nearly_warn = 75\nwarn = 75").unwrap();
+}
+
+#[test]
 fn a_wrong_value_says_what_is_expected() {
     for (file, says) in [
         (

@@ -3,8 +3,11 @@
 //! The plain path of every hook of every agent: one connection, no thread, no process. Exits 0. Only
 //! where no session of sm is, the start and the compaction of a context are handed to `sm`.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use sm_client::{Client, Paths, daemon};
 
@@ -49,18 +52,47 @@ fn without_session(agent: &str, event: &str) -> i32 {
         && let Ok(sm) = daemon::sm_program()
     {
         // Its exit code must not become the agent's hook's: 2 would keep it from compacting.
-        let done = Command::new(sm)
+        let started = Command::new(sm)
             .args(["channel", "hook", event])
             .stdin(Stdio::inherit())
+            .stdout(Stdio::piped())
             .stderr(Stdio::null())
-            .output();
-        if let Ok(done) = done
-            && done.status.success()
+            .spawn();
+        if let Ok(started) = started
+            && let Some(printed) = done_in_time(started, CHANNEL_PATIENCE)
         {
-            print(&done.stdout);
+            print(&printed);
         }
     }
     0
+}
+
+/// The agent waits for its hook: whatever keeps `sm`, a lock or a disk, is not its concern. It has
+/// 10 s for the channel's lock itself.
+const CHANNEL_PATIENCE: Duration = Duration::from_secs(15);
+
+/// What it printed, if it succeeded within that time; else it is ended.
+fn done_in_time(mut child: Child, patience: Duration) -> Option<Vec<u8>> {
+    let mut stdout = child.stdout.take()?;
+    let (told, heard) = mpsc::channel();
+    thread::spawn(move || {
+        let mut printed = Vec::new();
+        let read = stdout.read_to_end(&mut printed);
+        let _ = told.send(read.map(|_| printed)); // nobody listens any more
+    });
+    let until = Instant::now() + patience;
+    let printed = heard.recv_timeout(patience).ok().and_then(Result::ok);
+    // Its output is at its end, so it is nearly at its own.
+    while printed.is_some() && Instant::now() < until {
+        match child.try_wait() {
+            Ok(Some(status)) => return printed.filter(|_| status.success()),
+            Ok(None) => thread::sleep(Duration::from_millis(2)),
+            Err(_) => break,
+        }
+    }
+    let _ = child.kill(); // it may have ended by now
+    let _ = child.wait();
+    None
 }
 
 /// To stdout as it is. A reader that has gone is no concern of the hook.
@@ -70,4 +102,37 @@ pub fn print(bytes: &[u8]) {
     }
     let mut stdout = std::io::stdout().lock();
     let _ = stdout.write_all(bytes).and_then(|()| stdout.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sh(script: &str) -> Child {
+        Command::new("sh")
+            .args(["-c", script])
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap()
+    }
+
+    #[test]
+    fn nobody_is_waited_for_without_limit() {
+        let long = Duration::from_secs(60);
+        assert_eq!(
+            done_in_time(sh("printf hello"), long),
+            Some(b"hello".into())
+        );
+        assert_eq!(done_in_time(sh("printf hello; exit 2"), long), None);
+        let short = Duration::from_millis(50);
+        for stuck in ["exec sleep 100", "exec >&-; exec sleep 100"] {
+            let child = sh(stuck);
+            let pid = child.id();
+            assert_eq!(done_in_time(child, short), None, "{stuck}");
+            let there = std::path::Path::new("/proc/self").exists();
+            let left = std::path::PathBuf::from(format!("/proc/{pid}")).exists();
+            assert!(!there || !left, "it is ended: {stuck}");
+        }
+    }
 }

@@ -28,3 +28,4 @@ pub use dialect::{Dialect, Reader, detect};
 pub use document::{Frame, document};
 pub use ledger::{Ledger, Told};
 pub use record::{At, Outcome, Record, Speaker};
+pub use text::first_chars;

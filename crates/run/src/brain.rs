@@ -83,11 +83,13 @@ pub enum Control {
     /// Keys of the person are kept from now on, also while agents change. Answers of their terminal
     /// go on.
     Hold,
+    /// These bytes to the agent, before any key that is kept.
+    Type(Vec<u8>),
     /// Keys go to the agent again; those that were kept stay kept.
     PassOn,
-    /// These bytes to the agent, then the keys that were kept, as if they were typed now; and keys
-    /// go to it again.
-    Replay(Vec<u8>),
+    /// The keys that were kept go to the agent, as if they were typed now; and so do those that
+    /// follow.
+    Replay,
     /// Keys go to the agent again; those that were kept are given to [`Brain::unsent`].
     GiveBack,
 }

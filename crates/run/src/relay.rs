@@ -251,7 +251,8 @@ impl<'a> Relay<'a> {
             Control::Notice(text) => self.notices.push(text),
             Control::Hold => self.typing.hold(),
             Control::PassOn => self.typing.pass_on(),
-            Control::Replay(first) => self.typing.replay(&first),
+            Control::Type(bytes) => self.to_agent.add(&bytes),
+            Control::Replay => self.typing.replay(),
             Control::GiveBack => self.give_back(brain),
             Control::End { .. } => {}
         }

@@ -40,7 +40,7 @@ impl Typing {
         }
         if self.state == State::PassedOn && self.replaying.is_empty() {
             // Nobody said when: at once.
-            self.replay(&[]);
+            self.replay();
         }
     }
 
@@ -65,9 +65,8 @@ impl Typing {
         self.complete();
     }
 
-    pub fn replay(&mut self, first: &[u8]) {
+    pub fn replay(&mut self) {
         self.pass_on();
-        self.replaying.extend(pieces(first));
         self.replaying
             .extend(pieces(&std::mem::take(&mut self.held)));
         self.next_at = match self.replaying.is_empty() {
@@ -208,10 +207,10 @@ mod tests {
         typing.begin();
         assert!(!typing.is_passed_on(), "it stays held until somebody says");
         assert_eq!(typing.saw(b"?", None), b"");
-        typing.replay(b"draft ");
+        typing.replay();
         assert!(!typing.is_passed_on());
         assert_eq!(typing.saw(b"live", None), b"", "behind the others");
-        assert_eq!(given(&mut typing), b"draft fix it\rnow!?live");
+        assert_eq!(given(&mut typing), b"fix it\rnow!?live");
         assert!(typing.is_passed_on());
         assert_eq!(typing.take(), b"");
     }
@@ -226,7 +225,7 @@ mod tests {
         assert_eq!(typing.take(), b"one");
         typing.hold();
         typing.saw(b"two", None);
-        typing.replay(&[]);
+        typing.replay();
         let first = typing.next(Instant::now()).unwrap();
         assert_eq!(first, b"t");
         typing.hold();
@@ -258,7 +257,7 @@ mod tests {
         let mut typing = Typing::default();
         typing.hold();
         typing.saw(b"\x03", Some(Farewell::CtrlC));
-        typing.replay(&[]);
+        typing.replay();
         assert!(!typing.goodbye(), "the agent goes on after all");
     }
 }

@@ -14,7 +14,7 @@ use crate::print::Printer;
 use crate::text::{many_lines, one_line};
 
 /// How the folders of runs begin.
-pub const RUN: &str = "run-";
+pub const RUN: &str = sm_client::wire::RUN_PREFIX;
 
 /// One run's log, by its name: a beginning is enough, and `run-` is the newest.
 pub struct RunLog {

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use clap::Args;
 use sm_client::Paths;
+use sm_client::wire::RUN_PREFIX;
 use sm_run::rotate::Begin;
 use sm_run::{NoRotation, RunError, Terminal};
 
@@ -84,8 +85,9 @@ impl Run {
             }
             Err(error) => return Ok(not_started(&error)),
         };
+        let id = format!("{RUN_PREFIX}{}", fresh_id(12)?);
         if !self.no_log {
-            match log_folder() {
+            match log_folder(&id) {
                 Ok(folder) => run = run.log(folder),
                 Err(why) if self.verbose => {
                     print::note(&format!("nothing is written down: {}", why.message))
@@ -100,6 +102,7 @@ impl Run {
             ));
         }
         let wanted = Wanted {
+            id,
             command: self.agent,
             begin: match self.handoff {
                 true => Begin::Handoff,
@@ -127,12 +130,12 @@ impl Run {
     }
 }
 
-fn log_folder() -> Result<std::path::PathBuf> {
+fn log_folder(id: &str) -> Result<std::path::PathBuf> {
     let paths = Paths::from_env().map_err(|error| CommandError::not_usable(error.to_string()))?;
     paths
         .ensure_dirs()
         .map_err(|error| CommandError::not_usable(error.to_string()))?;
-    Ok(paths.session_dir(&format!("run-{}", fresh_id(16)?)))
+    Ok(paths.session_dir(id))
 }
 
 fn without_terminal() -> String {

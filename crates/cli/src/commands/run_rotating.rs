@@ -38,6 +38,8 @@ impl FromStr for MaxRestarts {
 /// What the person wants.
 #[derive(Debug)]
 pub struct Wanted {
+    /// Of this run: its log has the same.
+    pub id: String,
     /// The agent and its arguments.
     pub command: Vec<OsString>,
     pub begin: Begin,
@@ -83,7 +85,7 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let channel = here.channel(wanted.channel.as_deref())?;
     let cwd = std::env::current_dir()
         .map_err(|error| unusable(format!("this folder cannot be used: {error}")))?;
-    let id = format!("run-{}", clock::random_hex(6));
+    let id = wanted.id;
     let folder = Folder::make(&paths, &id).map_err(|error| unusable(error.to_string()))?;
     let (program, mut args) = program(&config, agent, named);
     args.extend(given);

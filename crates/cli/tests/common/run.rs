@@ -12,7 +12,7 @@ use sm_testkit::wait_until;
 use super::World;
 
 /// Several starts of an agent may lie in between.
-pub const PATIENCE: Duration = Duration::from_secs(25);
+pub const PATIENCE: Duration = Duration::from_secs(90);
 const PANE: &str = "person";
 
 pub struct Walk {
@@ -178,15 +178,18 @@ impl Walk {
 
     /// A person who writes while contexts are left, on an agent whose every context does one step
     /// of the work and is full then: a draft is waited for; one that cannot be waited for goes
-    /// along, and so does what is typed while the agents change.
+    /// along, and so does what is typed while the agents change. `over` knows from the screen that a
+    /// turn is over: Claude keeps what is submitted in the very moment in its composer, too.
     #[track_caller]
-    pub fn writes_while_contexts_change(&self, low: u64) {
+    pub fn writes_while_contexts_change(&self, low: u64, over: impl Fn(&str) -> bool) {
         let (first, second, more) = ("first half of a thought", "second half", " and the rest");
         self.reached("work", 1);
         self.tmux.type_text(PANE, first).unwrap();
         self.wait_seen(first);
         self.go_on("work", 1);
         self.wait_logged("the context is left as soon as the person is done writing");
+        let over = || over(&self.seen()).then_some(());
+        assert!(wait_until(PATIENCE, over).is_some(), "{}", self.about());
         assert_eq!(self.contexts().len(), 1, "{}", self.about());
         self.tokens(low);
         // Submitted, it has its turn; then the context is left.
@@ -267,18 +270,8 @@ impl Walk {
     pub fn about(&self) -> String {
         let log = self.world.env.home().join(".claude/handoff/handoff.log");
         format!(
-            "── screen\n{}\n── cursor {:?} {:?}\n── handoff.log\n{}── contexts: {:?}",
+            "── screen\n{}\n── handoff.log\n{}── contexts: {:?}",
             self.seen().trim_end(),
-            self.tmux.show(PANE, "#{cursor_x} #{cursor_y}"),
-            self.tmux
-                .call(&["capture-pane", "-p", "-e", "-t", "=person:"])
-                .map(|t| t
-                    .lines()
-                    .rev()
-                    .filter(|l| !l.is_empty())
-                    .take(4)
-                    .map(str::to_owned)
-                    .collect::<Vec<_>>()),
             std::fs::read_to_string(log).unwrap_or_default(),
             self.contexts().iter().map(Vec::len).collect::<Vec<_>>()
         )

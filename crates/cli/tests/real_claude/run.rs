@@ -356,6 +356,10 @@ fn run_loses_nothing_that_is_typed_while_contexts_change() {
     };
     walk.tokens(HIGH);
     begin(&walk, &[]);
-    walk.writes_while_contexts_change(LOW);
+    let over = |screen: &str| {
+        let mut lines = screen.lines();
+        lines.any(|line| line.starts_with('✻') && line.contains(" for "))
+    };
+    walk.writes_while_contexts_change(LOW, over);
     assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
 }

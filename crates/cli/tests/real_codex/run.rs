@@ -109,6 +109,6 @@ fn run_loses_nothing_that_is_typed_while_contexts_change() {
     ]);
     walk.tokens(HIGH);
     walk.start(&["run", "codex", "-m", "fake-gpt", "begin the work"]);
-    walk.writes_while_contexts_change(LOW);
+    walk.writes_while_contexts_change(LOW, |screen| screen.contains("RUN done"));
     assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
 }

@@ -22,6 +22,8 @@ pub struct Writer {
     times: Times,
     size: Size,
     generation: Option<u32>,
+    /// The folder, locked as long as somebody writes here.
+    _folder: Option<File>,
 }
 
 /// Columns and rows.
@@ -50,6 +52,9 @@ impl Writer {
             times: Times::default(),
             size: Size::default(),
             generation: None,
+            _folder: File::open(dir)
+                .ok()
+                .filter(|folder| folder.try_lock_shared().is_ok()),
         }
     }
 

@@ -8,13 +8,18 @@ use super::read::{Raw, Span, Texts};
 use super::render::{self, Caught};
 use super::search::{Search, Wanted};
 use sm_term::Size;
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// Of a terminal about which nothing is noted.
 const ASSUMED: (u16, u16) = (80, 24);
+
+/// Another that renders a large log may take a while; one that is stopped would take for ever.
+const LOCK_PATIENCE: Duration = Duration::from_secs(30);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 
 /// One log, up to date when it is opened.
 pub struct Local {
@@ -75,6 +80,20 @@ fn lock(folder: &Folder) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(folder.archive().join("lock"))?;
-    file.lock()?;
-    Ok(file)
+    let until = Instant::now() + LOCK_PATIENCE;
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if Instant::now() < until => {
+                std::thread::sleep(LOOK_AGAIN);
+            }
+            Err(TryLockError::WouldBlock) => {
+                return Err(io::Error::new(
+                    io::ErrorKind::WouldBlock,
+                    "another sm has been reading it for 30 s; is it stopped?",
+                ));
+            }
+            Err(TryLockError::Error(error)) => return Err(error),
+        }
+    }
 }

@@ -37,6 +37,14 @@ pub enum ConfigError {
         got: String,
         expected: String,
     },
+    #[error("{}: `{lower}` is {low}, which is more than `{higher}` with {high}", path.display())]
+    Order {
+        path: PathBuf,
+        lower: &'static str,
+        low: u32,
+        higher: &'static str,
+        high: u32,
+    },
     #[error("the environment variable {variable} is {got}; expected {expected}")]
     Variable {
         variable: &'static str,
@@ -52,6 +60,9 @@ impl ConfigError {
                 "make {} a file that you can read, or remove it to use the defaults",
                 path.display()
             ),
+            Self::Order { .. } => {
+                "expected run.early_warn <= run.warn <= run.critical <= run.limit; one that is not set has its default (see docs/config.md)".to_owned()
+            }
             Self::TooLarge { path, .. } => {
                 format!(
                     "{} is probably not sm's config; move it away",

@@ -68,6 +68,16 @@ impl Config {
         reading.table("", document.get_ref());
         let first = reading.mistakes.into_iter().min_by_key(|(at, _)| *at);
         let Some((at, mistake)) = first else {
+            reading.config.run.in_order().map_err(|pair| {
+                let [(lower, low), (higher, high)] = pair;
+                ConfigError::Order {
+                    path: path_buf(),
+                    lower,
+                    low,
+                    higher,
+                    high,
+                }
+            })?;
             return Ok(reading.config);
         };
         let line = line_of(bytes, at);

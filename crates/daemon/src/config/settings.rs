@@ -178,6 +178,26 @@ pub struct Run {
     pub deadline_tokens: u32,
 }
 
+impl Run {
+    /// Each level begins where the one before it has begun, or later; else the two that do not.
+    pub fn in_order(&self) -> Result<(), [(&'static str, u32); 2]> {
+        let levels = [
+            ("run.early_warn", self.early_warn),
+            ("run.warn", self.warn),
+            ("run.critical", self.critical),
+            ("run.limit", self.limit),
+        ];
+        for pair in levels.windows(2) {
+            if let [lower, higher] = pair
+                && lower.1 > higher.1
+            {
+                return Err([*lower, *higher]);
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Default for Run {
     fn default() -> Self {
         Self {

@@ -233,6 +233,11 @@ fn keep(mut plan: Plan<'_>, agent: c_int) -> ! {
                 }
             },
             Master::Done => Master::Done,
+            // Nothing more can be done; its end wakes us.
+            Master::GoneSince(_, libc::SIGKILL) => {
+                wait_for_orders(Some(TOLD));
+                master
+            }
             Master::GoneSince(since, last) => {
                 let (next, at) = match last {
                     libc::SIGHUP => (libc::SIGTERM, ASKED),

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sm_agents::kind::{self, Hooks};
 use sm_agents::{LaunchRequest, Start};
-use sm_channel::{ChannelError, DotFile, HandoffId, RealFiles, SessionLine};
+use sm_channel::{ChannelError, DotFile, Put, RealFiles, SessionLine};
 use sm_client::PathError;
 use sm_client::process::Process;
 use sm_client::wire;
@@ -192,17 +192,29 @@ impl Rotating {
         self.farewell.as_deref()
     }
 
-    fn say_goodbye(&mut self, why: &str, id: Option<&HandoffId>) {
+    fn say_goodbye(&mut self, why: &str, handed: Option<&Handed>) {
         let setup = &self.session.setup;
         let program = match setup.agent {
             AgentKind::Claude => "claude",
             AgentKind::Codex => "codex",
             AgentKind::Generic => "-- …",
         };
-        self.farewell = match id {
-            Some(id) => Some(format!(
-                "{why}. Handoff {id} of channel {} holds where the work stands; go on with: sm run --handoff {program}",
-                setup.channel
+        let channel = &setup.channel;
+        self.farewell = match handed {
+            Some(Handed {
+                id,
+                put: Put::Current,
+                ..
+            }) => Some(format!(
+                "{why}. Handoff {id} of channel {channel} holds where the work stands; go on with: sm run --handoff {program}"
+            )),
+            // `--handoff` would take the other session's.
+            Some(Handed {
+                id,
+                put: Put::Archive,
+                ..
+            }) => Some(format!(
+                "{why}. Handoff {id} holds where the work stands; it is in the archive, as another session's is active in channel {channel}. Read it with: sm channel load --id {id}"
             )),
             None if why.is_empty() => None,
             None => Some(why.to_owned()),
@@ -239,7 +251,8 @@ impl Rotating {
 
     fn again(&mut self, handed: Handed) -> Next {
         let restarts = self.session.lock().rotation.restarts();
-        let id = handed.id.clone();
+        let kept = handed.clone();
+        let id = &kept.id;
         let args = arguments::kept(self.session.setup.agent, &self.session.setup.args);
         match self.launch(&args, Some(handed)) {
             Ok(run) => {
@@ -252,7 +265,7 @@ impl Rotating {
             Err(error) => {
                 self.say_goodbye(
                     &format!("The agent was not started again: {error}"),
-                    Some(&id),
+                    Some(&kept),
                 );
                 self.close();
                 Next::Exit(1)
@@ -301,8 +314,8 @@ impl Brain for Rotating {
     }
 
     fn abandoned(&mut self) {
-        let id = self.session.lock().pending.take().map(|handed| handed.id);
-        self.say_goodbye("The agent was ended", id.as_ref());
+        let handed = self.session.lock().pending.take();
+        self.say_goodbye("The agent was ended", handed.as_ref());
         self.close();
         self.session.setup.folder.remove();
     }
@@ -345,7 +358,7 @@ impl Brain for Rotating {
                 self.say_goodbye(&why, kept.ok().flatten().as_ref());
             }
             (After::Exit, Some(handed)) => {
-                self.say_goodbye("The agent was ended", Some(&handed.id));
+                self.say_goodbye("The agent was ended", Some(&handed));
             }
             (After::Stop(stop), prepared) => {
                 let why = match stop {
@@ -354,8 +367,7 @@ impl Brain for Rotating {
                         "The last context was full without anything new done in it, so another would not help"
                     }
                 };
-                let id = prepared.map(|handed| handed.id);
-                self.say_goodbye(&format!("sm run stops: {why}"), id.as_ref());
+                self.say_goodbye(&format!("sm run stops: {why}"), prepared.as_ref());
             }
         }
         self.close();
@@ -366,10 +378,10 @@ impl Brain for Rotating {
     }
 
     fn failed(&mut self, error: &RunError) -> Next {
-        let id = self.session.lock().pending.take().map(|handed| handed.id);
+        let handed = self.session.lock().pending.take();
         self.say_goodbye(
             &format!("The agent was not started again: {error}"),
-            id.as_ref(),
+            handed.as_ref(),
         );
         self.close();
         Next::Exit(127)

@@ -100,6 +100,14 @@ impl Desk {
         matches!(self.read().1, Activity::Waiting(_))
     }
 
+    /// Whether a text stands in the composer.
+    pub fn holds_text(&self) -> bool {
+        matches!(
+            self.read().0,
+            Composer::Draft | Composer::DraftOverStash | Composer::Ours | Composer::Shell
+        )
+    }
+
     /// Whether a text could be put into the composer.
     pub fn takes_text(&self) -> bool {
         self.read().0 == Composer::Empty && self.glass.as_ref().is_some_and(Glass::takes_pastes)

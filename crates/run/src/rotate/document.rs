@@ -5,6 +5,7 @@
 //! says where the rest is.
 
 use sm_channel::{ChannelName, HandoffId, Kind};
+use sm_ledger::first_chars;
 
 /// What a hook's answer takes whole, in characters.
 pub const INLINE: usize = 9_400;
@@ -147,12 +148,6 @@ impl Given<'_> {
             self.inline(IN_PROMPT)
         )
     }
-}
-
-fn first_chars(text: &str, count: usize) -> &str {
-    text.char_indices()
-        .nth(count)
-        .map_or(text, |(at, _)| &text[..at])
 }
 
 fn last_chars(text: &str, count: usize) -> &str {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use jiff::tz::TimeZone;
 use sm_channel::{
-    Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, Place,
+    Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, Place, Put,
     RealFiles, Status, Which, header_of,
 };
 use sm_core::AgentKind;
@@ -46,7 +46,7 @@ impl Session {
         if leaving.at == Moment::TurnEnd && self.turn_began() {
             self.log("a turn has begun: the context is left at its end");
             self.lock().rotation.go_on(&leaving.document);
-            self.send(Control::Replay(Vec::new()));
+            self.send(Control::Replay);
             return;
         }
         let earlier = self.lock().earlier.clone();
@@ -80,7 +80,7 @@ impl Session {
                     "the handoff could not be made: {error}; the next try is at the end of a turn, or in {} s",
                     pause.as_secs()
                 ));
-                self.send(Control::Replay(Vec::new()));
+                self.send(Control::Replay);
             }
         }
     }
@@ -124,13 +124,7 @@ impl Session {
             return Ok(None);
         }
         let mut channel = self.channel();
-        let manifest = channel.manifest()?;
-        let current = manifest.as_ref().and_then(|manifest| manifest.current());
-        let ours = current.is_some_and(|current| {
-            current.session == session
-                && current.status_at(jiff::Timestamp::now(), self.setup.expiry) == Status::Active
-        });
-        if !ours {
+        if !is_active_of(&mut channel, session, self.setup.expiry)? {
             return Ok(None);
         }
         let id = channel.active()?;
@@ -152,10 +146,13 @@ impl Session {
             occupied: Occupied::StepAside,
         })?;
         let document = self.read_by_id(&created.id)?;
-        Ok(self.handed(&Loaded {
-            id: created.id,
-            document,
-        }))
+        Ok(Handed {
+            put: created.put,
+            ..self.handed(&Loaded {
+                id: created.id,
+                document,
+            })
+        })
     }
 
     /// Where it is now, without consuming it.
@@ -177,6 +174,7 @@ impl Session {
         let inlines = super::session::gives_inline(self.setup.agent);
         given(&self.setup.place, &self.setup.channel, loaded, |given| {
             Handed {
+                put: Put::Current,
                 id: loaded.id.clone(),
                 inline: given.inline(INLINE),
                 prompt: match inlines {
@@ -217,7 +215,7 @@ impl Session {
     }
 
     /// What was handed over before the process ended by itself: it is not to be lost.
-    pub fn keep_asked(&self) -> Result<Option<HandoffId>, ChannelError> {
+    pub fn keep_asked(&self) -> Result<Option<Handed>, ChannelError> {
         let (session, text) = {
             let state = self.lock();
             let asked = state.asked.as_ref().and_then(|id| state.documents.get(id));
@@ -235,7 +233,7 @@ impl Session {
         if let Err(error) = &kept {
             self.log(&format!("what was handed over could not be kept: {error}"));
         }
-        Ok(Some(kept?.id))
+        kept.map(Some)
     }
 
     /// An agent that ends while its handoff is being made: nothing may be taken away before.
@@ -271,6 +269,20 @@ impl Session {
         dead.remove();
         Ok(handed)
     }
+}
+
+/// Whether the channel's active handoff is this session's.
+pub fn is_active_of(
+    channel: &mut Channel<RealFiles>,
+    session: &str,
+    expiry: Option<Duration>,
+) -> Result<bool, ChannelError> {
+    let manifest = channel.manifest()?;
+    let current = manifest.as_ref().and_then(|manifest| manifest.current());
+    Ok(current.is_some_and(|current| {
+        current.session == session
+            && current.status_at(jiff::Timestamp::now(), expiry) == Status::Active
+    }))
 }
 
 /// A handoff as it is told: by what its own header says.

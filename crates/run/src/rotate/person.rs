@@ -20,6 +20,9 @@ const STILL_BUSY: Duration = Duration::from_secs(3);
 const LOOK_EVERY: Duration = Duration::from_millis(25);
 /// An agent takes keys for sure when it has taken its first prompt this long ago.
 const TAKES_KEYS: Duration = Duration::from_millis(500);
+/// A paste is to be seen after this time, or is done again.
+const IS_SEEN: Duration = Duration::from_secs(3);
+const MOST_TRIES: u32 = 3;
 /// A successor that shows no composer for so long gets nothing.
 const AT_MOST: Duration = Duration::from_secs(60);
 /// Between two tries to leave a context, growing.
@@ -34,6 +37,8 @@ pub struct Replay {
     pub kept: Option<String>,
     since: Option<Instant>,
     passed_on: bool,
+    /// When the draft was pasted, and how often.
+    pasted: Option<(Instant, u32)>,
 }
 
 impl Replay {
@@ -41,6 +46,7 @@ impl Replay {
     pub fn begin(&mut self) {
         self.since = Some(Instant::now());
         self.passed_on = false;
+        self.pasted = None;
     }
 }
 
@@ -144,7 +150,7 @@ impl Session {
         }
         let due = self.lock().replay.since.take().is_some();
         if due {
-            self.send(Control::Replay(Vec::new()));
+            self.send(Control::Replay);
         }
     }
 
@@ -160,21 +166,37 @@ impl Session {
         };
         let prompted = state.prompted.as_ref().map(|(at, _)| *at);
         let prompted = prompted.is_some_and(|at| now.saturating_duration_since(at) >= TAKES_KEYS);
-        let (takes_text, asks) = {
+        let (takes_text, holds_text, asks) = {
             let desk = self.desk();
-            (desk.takes_text(), desk.asks())
+            (desk.takes_text(), desk.holds_text(), desk.asks())
         };
-        if prompted && takes_text {
-            let draft = std::mem::take(&mut state.replay).draft;
-            self.send(Control::Replay(
-                draft.map_or_else(Vec::new, |text| as_paste(&text)),
-            ));
+        let replay = &mut state.replay;
+        if prompted && let Some(draft) = &replay.draft {
+            // An agent may lose a paste, also by the keys behind it: they wait until it is seen.
+            let waited = replay
+                .pasted
+                .is_none_or(|(at, _)| now.saturating_duration_since(at) >= IS_SEEN);
+            let tries = replay.pasted.map_or(0, |(_, tries)| tries);
+            if tries > 0 && holds_text {
+                *replay = Replay::default();
+                self.send(Control::Replay);
+                return;
+            }
+            if takes_text && waited && tries < MOST_TRIES {
+                replay.pasted = Some((now, tries + 1));
+                self.send(Control::Type(as_paste(draft)));
+                return;
+            }
+        }
+        if prompted && takes_text && replay.draft.is_none() {
+            *replay = Replay::default();
+            self.send(Control::Replay);
         } else if now.saturating_duration_since(since) >= AT_MOST {
-            state.replay = Replay::default(); // the draft is in its file
+            *replay = Replay::default(); // the draft is in its file
             self.log("the successor showed no empty composer: it was given nothing");
             self.send(Control::GiveBack);
-        } else if asks && !state.replay.passed_on {
-            state.replay.passed_on = true; // only the person can answer it
+        } else if asks && !replay.passed_on {
+            replay.passed_on = true; // only the person can answer it
             self.send(Control::PassOn);
         }
     }

@@ -12,7 +12,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sm_agents::{answer, kind, parse_hook};
-use sm_channel::{ChannelName, DotFile, HandoffId, Place, RealFiles, SessionLine};
+use sm_channel::{ChannelName, DotFile, HandoffId, Place, Put, RealFiles, SessionLine};
 use sm_client::Paths;
 use sm_client::process::Process;
 use sm_core::effect::Answer;
@@ -61,6 +61,7 @@ pub struct Setup {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Handed {
     pub id: HandoffId,
+    pub put: Put,
     pub inline: String,
     pub prompt: String,
 }
@@ -157,7 +158,7 @@ impl Session {
                 conversation: None,
                 follower: None,
                 keeper: None,
-                generation: 1,
+                generation: 0, // until the first begins
                 window: None,
                 tokens: None,
                 answered: false,
@@ -411,6 +412,10 @@ impl Session {
         }
         state.tokens = news.tokens.or(state.tokens);
         state.answered |= news.answered;
+        if news.interrupted {
+            // No hook tells it. Nothing follows but that a person goes on, or does not.
+            state.rotation.step(Event::Interrupted);
+        }
     }
 
     /// The same, until the answer that ends this turn is there, or it would take too long.

@@ -89,7 +89,7 @@ impl Follower {
                     news.interrupted =
                         matches!(broken, Some(sm_core::signal::BreakReason::Interrupted));
                 }
-                Fact::UserText { .. } => {}
+                Fact::UserText { .. } => news.interrupted = false, // somebody goes on
             }
         }
         news

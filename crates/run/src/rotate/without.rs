@@ -8,14 +8,13 @@ use std::time::Duration;
 
 use serde_json::Value;
 use sm_channel::{
-    Channel, ChannelError, ChannelName, Kind, Loaded, NewHandoff, Occupied, Place, RealFiles,
-    Status, Which,
+    Channel, ChannelError, ChannelName, Kind, Loaded, NewHandoff, Occupied, Place, RealFiles, Which,
 };
 use sm_core::AgentKind;
 use sm_core::effect::Answer;
 
 use super::document::INLINE;
-use super::leaving::{Of, given};
+use super::leaving::{Of, given, is_active_of};
 
 /// A hook has ten seconds.
 const LOCK_PATIENCE: Duration = Duration::from_secs(3);
@@ -74,7 +73,7 @@ impl Without<'_> {
         };
         let wanted = match payload.source.as_str() {
             "startup" | "clear" => true,
-            "compact" => self.is_active_of(&payload.session)?,
+            "compact" => is_active_of(&mut self.channel(), &payload.session, self.expiry)?,
             _ => false,
         };
         if !wanted {
@@ -88,15 +87,6 @@ impl Without<'_> {
         let text = self.inline(&loaded);
         let answer = Answer::Context { text };
         Ok(sm_agents::answer(self.agent, "SessionStart", &answer, None))
-    }
-
-    fn is_active_of(&self, session: &str) -> Result<bool, ChannelError> {
-        let manifest = self.channel().manifest()?;
-        let current = manifest.as_ref().and_then(|manifest| manifest.current());
-        Ok(current.is_some_and(|current| {
-            current.session == session
-                && current.status_at(jiff::Timestamp::now(), self.expiry) == Status::Active
-        }))
     }
 
     fn inline(&self, loaded: &Loaded) -> String {
