@@ -131,7 +131,11 @@ impl Door {
     /// Starts the daemon if there is none. An `sm run` that is gone is gone.
     pub fn ensure(&self) -> Result<()> {
         if self.listens == Listens::Run {
-            return Err(CommandError::not_usable("this session's sm run has ended"));
+            return Err(
+                CommandError::not_usable("the sm run that this was started in has ended").hint(
+                    "a new one: sm run claude; with the channel's handoff: sm run --handoff claude",
+                ),
+            );
         }
         daemon::ensure(&self.client, Instant::now() + START_PATIENCE)
             .map_err(|error| self.no_daemon(&error))

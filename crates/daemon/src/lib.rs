@@ -44,6 +44,6 @@ mod view;
 mod watch;
 
 pub use agent_files::claude_settings;
-pub use ledger::{Keeper, Source};
+pub use ledger::{Keeper, Source, repository_now};
 pub use origin::of as origin_of;
 pub use run::{ServeError, ServeOptions, hook_program, run};

@@ -44,6 +44,11 @@ impl Scripted {
                 sh("trap '' TERM; printf '\\033[?25l'; : > shown; while :; do sleep 0.02; done")
             }
             "interrupted" => sh("printf ready; read line"),
+            // It ends when the test says so, whatever it is told.
+            "held" | "goodbye" => sh(
+                "stty raw -echo; trap '' TERM; : > shown; until [ -e typed ]; do sleep 0.02; done",
+            ),
+            "abandoned" => sh("printf ready; head -c 1 >/dev/null"),
             "typed" => sh("stty raw -echo; printf ready; head -c 1 >/dev/null"),
             _ => sh("printf '\\033[?2004h\\033[31mred'; : > shown; while :; do sleep 0.02; done"),
         }
@@ -64,6 +69,15 @@ impl Brain for Scripted {
                 // It looks by the clock whether the output is there.
                 self.wake_at = Some(Instant::now());
                 self.wants.push(Control::End { agent, grace });
+            }
+            "held" | "goodbye" if self.begun == 1 => {
+                self.wake_at = Some(Instant::now());
+                self.wants.push(Control::End { agent, grace });
+                self.wants.push(Control::Hold);
+            }
+            "held" => {
+                self.wake_at = Some(Instant::now());
+                self.wants.push(Control::Replay);
             }
             "stranger" if self.begun == 1 => {
                 let start = agent.start + 1;
@@ -92,7 +106,11 @@ impl Brain for Scripted {
         let mut byte = [0; 8];
         self.wake.0.set_nonblocking(true).unwrap();
         let _ = std::io::Read::read(&mut self.wake.0, &mut byte);
-        self.wants.pop()
+        let wants = self.wants.pop();
+        if matches!(wants, Some(Control::End { .. })) {
+            std::fs::write("ending", "").unwrap();
+        }
+        wants
     }
 
     fn refused(&mut self, meant: Process, runs: Option<Process>) {
@@ -110,6 +128,13 @@ impl Brain for Scripted {
         let (by_us, person) = (report.by_us, report.person_interrupted());
         self.say(format!("ended {code} by us {by_us} person {person}"));
         match (self.which.as_str(), self.begun) {
+            (_, 1) if report.goodbye_held => Next::Exit(130),
+            ("held", 1) => Next::Again(sh("stty raw -echo; head -c 6; printf ' second'")),
+            ("abandoned", 1) => {
+                std::fs::write("between", "").unwrap();
+                wait_until(LONG, || Path::new("typed").exists().then_some(())).unwrap();
+                Next::Again(sh("printf second"))
+            }
             ("fails", 1) => Next::Again(Run::new("no-such-agent")),
             ("typed", 1) => {
                 // While no agent is there.
@@ -120,6 +145,14 @@ impl Brain for Scripted {
             (_, 1) => Next::Again(sh("printf second; exit 5")),
             _ => Next::Exit(code),
         }
+    }
+
+    fn unsent(&mut self, bytes: &[u8]) {
+        self.say(format!("unsent {:?}", String::from_utf8_lossy(bytes)));
+    }
+
+    fn abandoned(&mut self) {
+        self.say("abandoned".into());
     }
 
     fn failed(&mut self, error: &RunError) -> Next {
@@ -244,4 +277,47 @@ fn a_next_agent_that_is_not_there_is_told() {
     assert_eq!(code(&mut person), Some(77));
     let told = "sm: cannot run no-such-agent: ";
     assert!(person.text().contains(told), "{:?}", person.text());
+}
+
+/// Types this while the first agent is told to end, and lets it end.
+fn typed_while_ending(which: &str, keys: &[u8]) -> (Option<i32>, String) {
+    let temp = tempfile::tempdir().unwrap();
+    let mut person = hosted(which, temp.path());
+    let ending = temp.path().join("ending");
+    assert!(person.until(LONG, |_| ending.exists()));
+    assert!(person.types(keys, LONG));
+    std::fs::write(temp.path().join("typed"), "").unwrap();
+    (code(&mut person), person.text())
+}
+
+#[test]
+fn what_is_typed_while_an_agent_is_ended_is_for_the_next() {
+    // An answer of the terminal to a question of the first one is not.
+    let (code, text) = typed_while_ending("held", b"ab\x1b[?62c\rcd\r");
+    assert_eq!(code, Some(0), "{text:?}");
+    assert!(text.contains("ab\rcd\r second"), "{text:?}");
+    assert!(!text.contains("unsent"), "{text:?}");
+}
+
+#[test]
+fn a_goodbye_while_an_agent_is_ended_is_one() {
+    let (code, text) = typed_while_ending("goodbye", b"text\x03");
+    assert_eq!(code, Some(130), "{text:?}");
+    assert!(text.contains("unsent \"text\\u{3}\""), "{text:?}");
+    assert!(!text.contains("second"), "{text:?}");
+}
+
+#[test]
+fn a_goodbye_between_two_agents_is_told() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut person = hosted("abandoned", temp.path());
+    assert!(person.sees("ready", LONG));
+    assert!(person.types(b"\n", LONG));
+    let between = temp.path().join("between");
+    assert!(person.until(LONG, |_| between.exists()));
+    assert!(person.types(b"\x03", LONG));
+    std::fs::write(temp.path().join("typed"), "").unwrap();
+    assert_eq!(code(&mut person), Some(130));
+    assert!(person.text().contains("abandoned"), "{:?}", person.text());
+    assert!(!person.text().contains("second"), "{:?}", person.text());
 }

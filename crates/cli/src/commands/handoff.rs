@@ -215,6 +215,12 @@ fn reach(
         Kind::NotUsable => {
             let mut told = CommandError::not_usable(UNAVAILABLE).hint(error.message);
             told.hints.extend(error.hints);
+            if std::env::var_os(sm_client::wire::RUN_VAR).is_some() {
+                // Nobody will answer there any more.
+                return told.hint(
+                    "the document stays where it is; `sm channel create FILE` puts it into this folder's channel, from which `sm run --handoff` goes on",
+                );
+            }
             told.hint("the document stays where it is; once sm works again, repeat the command")
         }
         Kind::Sandboxed => {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use sm_client::wire::RUN_PREFIX;
 use sm_core::pins::{FILE, clean, of_file};
 use sm_daemon::api::types::PinView;
 use sm_daemon::pins::{MOST_BYTES, of_project, project_folder};
@@ -90,6 +91,10 @@ impl Whose {
         }
         match (&self.session, Own::from_env()) {
             (Some(named), _) => Ok(Owner::Session(named.clone())),
+            (None, Some(own)) if own.id.starts_with(RUN_PREFIX) => Err(CommandError::not_usable(
+                "this is `sm run`, which has no pins of its own",
+            )
+            .hint("--project: for every context in this folder, those of this run too")),
             (None, Some(own)) => Ok(Owner::Session(own.id)),
             (None, None) => Err(CommandError::not_usable(
                 "this is not inside a session of sm, so it has to be said whose pins are meant",

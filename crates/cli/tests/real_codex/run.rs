@@ -112,3 +112,39 @@ fn run_loses_nothing_that_is_typed_while_contexts_change() {
     walk.writes_while_contexts_change(LOW, |screen| screen.contains("RUN done"));
     assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
 }
+
+#[test]
+fn run_names_the_terminals_that_codex_leaves_behind() {
+    let Some(world) = World::codex("run_names_the_terminals_that_codex_leaves_behind") else {
+        return;
+    };
+    let walk = Walk::new(world);
+    let watch = r#"TOOL: exec_command {"cmd": "sleep 1000 # watches", "yield_time_ms": 250}"#;
+    walk.when(&[
+        ("begin the work", watch),
+        ("Continue from handoff", "RUN: sh step work"),
+    ]);
+    walk.tokens(HIGH);
+    walk.start(&["run", "codex", "-m", "fake-gpt", "begin the work"]);
+    walk.reached("work", 1);
+    let contexts = walk.wait_contexts(2);
+    let texts = texts_of(&contexts[1][0]).join("\n");
+    let told = "## Background Jobs";
+    assert!(texts.contains(told), "{told} is not in {texts}");
+    assert!(texts.contains("- sleep 1000 # watches"), "{texts}");
+    walk.tokens(LOW);
+    walk.go_on("work", 1);
+    walk.wait_seen("RUN done");
+    assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
+}
+
+#[test]
+fn run_stops_with_its_agent_and_goes_on_with_it() {
+    let Some(world) = World::codex("run_stops_with_its_agent_and_goes_on_with_it") else {
+        return;
+    };
+    let walk = Walk::new(world);
+    walk.when(&[("begin the work", "RUN: sh step work")]);
+    walk.tokens(LOW);
+    walk.stops_and_goes_on("run codex -m fake-gpt 'begin the work'", "/quit");
+}

@@ -171,6 +171,14 @@ async fn repository(cwd: &str) -> Option<Repository> {
     Some(read_status(&status?, &log.unwrap_or_default()))
 }
 
+/// The same for whoever has no runtime: waits for it, at most as long.
+pub fn repository_now(cwd: &Path) -> Option<Repository> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build();
+    runtime.ok()?.block_on(repository(&cwd.to_string_lossy()))
+}
+
 fn read_status(status: &str, log: &str) -> Repository {
     let branch = status.lines().find_map(|line| line.strip_prefix("## "));
     let branch = branch.map(|line| {
@@ -227,6 +235,19 @@ mod tests {
         let fresh = read_status("## No commits yet on trunk\n", "");
         assert_eq!(fresh.branch.as_deref(), Some("trunk"));
         assert!(fresh.dirty.is_empty() && fresh.commits.is_empty());
+    }
+
+    #[test]
+    fn it_is_asked_without_a_runtime_too() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(repository_now(dir.path()), None);
+        let made = std::process::Command::new("git")
+            .args(["init", "-q", "-b", "trunk"])
+            .current_dir(dir.path())
+            .status();
+        assert!(made.unwrap().success());
+        let found = repository_now(dir.path()).unwrap();
+        assert_eq!(found.branch.as_deref(), Some("trunk"));
     }
 
     #[tokio::test]

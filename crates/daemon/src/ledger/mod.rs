@@ -8,7 +8,7 @@ mod compose;
 mod keep;
 mod told;
 
-pub use compose::{BUDGET, Seen, about, of_before, write};
+pub use compose::{BUDGET, Seen, about, of_before, repository_now, write};
 pub use keep::{Keeper, Kept, Source};
 
 use crate::clock;

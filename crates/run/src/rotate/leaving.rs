@@ -12,9 +12,10 @@ use sm_channel::{
     RealFiles, Status, Which, header_of,
 };
 use sm_core::AgentKind;
-use sm_daemon::{Keeper, Source, clock};
+use sm_daemon::{Keeper, Source, clock, pins, repository_now};
 use sm_ledger::{Frame, document as ledger_document};
 
+use super::background;
 use super::document::{self, Given, Heading, INLINE, LEDGER_BUDGET};
 use super::earlier;
 use super::folder::{Dead, last_dead};
@@ -87,25 +88,31 @@ impl Session {
 
     fn make(&self, leaving: &Leaving) -> Result<Handed, ChannelError> {
         let _one = self.one_at_a_time();
-        let session = {
+        let (session, transcript) = {
             let state = self.lock();
-            self.session_name(&state)
+            let transcript = state.follower.as_ref().map(|f| f.path().to_path_buf());
+            (self.session_name(&state), transcript)
         };
+        let mut background = leaving.background.clone();
+        if let (AgentKind::Codex, Some(transcript)) = (self.setup.agent, &transcript) {
+            background.extend(background::terminals(transcript));
+        }
+        let background = background.as_slice();
         let (kind, text) = match &leaving.document {
             Document::Agents(asked) => {
                 let text = self.lock().documents.get(asked).cloned();
-                let ours = self.automatic(&session, &leaving.background);
+                let ours = self.automatic(&session, background);
                 let text = match text.filter(|text| !text.trim().is_empty()) {
-                    Some(text) => document::agents(&text, &leaving.background),
+                    Some(text) => document::agents(&text, background),
                     None => ours, // asked for without one (`--auto`)
                 };
                 (Kind::Manual, text)
             }
             Document::Found => match self.found(&session)? {
                 Some(loaded) => return Ok(self.handed(&loaded)),
-                None => (Kind::Auto, self.automatic(&session, &leaving.background)),
+                None => (Kind::Auto, self.automatic(&session, background)),
             },
-            Document::Ledger => (Kind::Auto, self.automatic(&session, &leaving.background)),
+            Document::Ledger => (Kind::Auto, self.automatic(&session, background)),
         };
         self.create(&session, kind, &text)
     }
@@ -365,8 +372,11 @@ impl Of<'_> {
                 );
                 // What cannot be read is not known; the rest is said all the same.
                 let read = keeper.advance(LARGEST_RECORD);
+                let cwd = Path::new(self.cwd);
                 let frame = Frame {
                     now: Some(clock::now()),
+                    pins: pins::of_project(cwd).pins,
+                    repository: repository_now(cwd),
                     in_flight: background.to_vec(),
                     rest: Some(transcript.to_string_lossy().into_owned()),
                     ..Frame::default()

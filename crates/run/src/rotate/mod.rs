@@ -7,6 +7,7 @@
 
 mod arguments;
 mod asked;
+mod background;
 mod brain;
 mod desk;
 mod document;

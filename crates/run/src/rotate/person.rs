@@ -201,3 +201,89 @@ impl Session {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream;
+    use std::path::Path;
+
+    use sm_channel::{ChannelName, Place};
+    use sm_client::Paths;
+    use sm_client::process::Process;
+    use sm_daemon::config::Gate;
+
+    use super::*;
+    use crate::rotate::folder::Folder;
+    use crate::rotate::rotation::{Rotation, Rules};
+    use crate::rotate::session::Setup;
+
+    fn session(home: &Path, agent: AgentKind) -> (Session, UnixStream) {
+        let var = |key: &str| (key == "SM_HOME").then(|| home.as_os_str().to_owned());
+        let paths = Paths::resolve(var, sm_client::platform::uid()).unwrap();
+        let setup = Setup {
+            agent,
+            program: vec!["agent".to_owned()],
+            args: Vec::new(),
+            cwd: home.to_path_buf(),
+            agent_home: None,
+            hook_program: String::new(),
+            id: "run-1".to_owned(),
+            secret: "s".to_owned(),
+            folder: Folder::make(&paths, "run-1").unwrap(),
+            paths,
+            log: None,
+            place: Place::new(home),
+            channel: ChannelName::global(),
+            expiry: None,
+            gate: Gate::Off,
+            largest_document: 1 << 20,
+        };
+        let (bell, ring) = UnixStream::pair().unwrap();
+        ring.set_nonblocking(true).unwrap();
+        let session = Session::new(setup, Rotation::new(Rules::default()), ring);
+        session.lock().process = Process::this();
+        (session, bell)
+    }
+
+    #[test]
+    fn an_end_that_we_ordered_is_no_persons_whatever_the_agent_says_of_it() {
+        let body = br#"{"hook_event_name":"SessionEnd","session_id":"c1","reason":"other"}"#;
+        for (told, exit) in [(false, true), (true, false)] {
+            let home = tempfile::tempdir().unwrap();
+            let (session, _bell) = session(home.path(), AgentKind::Codex);
+            let mut state = session.lock();
+            state.conversation = sm_core::ConversationId::new("c1").ok();
+            state.told_to_end = told;
+            drop(state);
+            session.hook("SessionEnd", body, "");
+            assert_eq!(session.lock().person_exit, exit, "told to end: {told}");
+        }
+    }
+
+    #[test]
+    fn tries_that_fail_come_less_and_less_often() {
+        let home = tempfile::tempdir().unwrap();
+        let (session, _bell) = session(home.path(), AgentKind::Claude);
+        let mut state = session.lock();
+        let pauses: Vec<u64> = (0..10).map(|_| state.failed_again().as_secs()).collect();
+        assert_eq!(pauses, [2, 4, 8, 16, 32, 64, 128, 256, 300, 300]);
+        assert!(state.again_at.is_some());
+        state.again_at = Some(Instant::now());
+        session.tend(&mut state);
+        assert_eq!(state.again_at, None);
+    }
+
+    #[test]
+    fn keys_for_nobody_are_kept_as_text() {
+        let home = tempfile::tempdir().unwrap();
+        let (session, _bell) = session(home.path(), AgentKind::Claude);
+        session.keep_unsent(b"\x1b[A\x03\r");
+        assert_eq!(session.next_control(), None, "there is no text in it");
+        session.keep_unsent("größer\r\x1b[200~a\rb\x1b[201~".as_bytes());
+        let Some(Control::Notice(text)) = session.next_control() else {
+            panic!("nobody is told");
+        };
+        let path = text.rsplit(' ').next().unwrap();
+        assert_eq!(std::fs::read_to_string(path).unwrap(), "größer\na\nb");
+    }
+}
