@@ -225,42 +225,6 @@ impl Walk {
         panic!("{whole:?} was not taken\n{}", self.about());
     }
 
-    /// A person in a shell of theirs who stops the agent with Ctrl+Z and brings it back with `fg`.
-    /// `line` starts it.
-    #[track_caller]
-    pub fn stops_and_goes_on(&self, line: &str, goodbye: &str) {
-        self.command(
-            PANE,
-            Path::new("/bin/bash"),
-            &["--norc", "--noprofile", "-i"],
-        );
-        let enter = |text: &str| {
-            self.tmux.type_text(PANE, text).unwrap();
-            self.tmux.key(PANE, "Enter").unwrap();
-        };
-        enter(&format!("{} {line}", binary("sm").unwrap().display()));
-        self.reached("work", 1);
-        self.go_on("work", 1);
-        self.wait_seen("RUN done");
-        for n in 1..=2 {
-            self.tmux.key(PANE, "C-z").unwrap();
-            self.wait_seen("[1]+  Stopped");
-            enter(&format!("echo the shell is back $((40 + {n}))"));
-            self.wait_seen(&format!("the shell is back 4{n}"));
-            enter("fg");
-            let text = format!("go on after stop {n}");
-            let taken = || {
-                let contexts = self.contexts();
-                let mut texts = contexts.iter().flatten().flat_map(texts_of);
-                texts.any(|said| said.trim() == text)
-            };
-            self.say(&text, taken);
-        }
-        self.say(goodbye, || self.seen().matches("bash-").count() > 3);
-        enter("exit");
-        assert_eq!(self.code(), 0, "{}", self.about());
-    }
-
     /// Types the agent's own goodbye; the code that the command ends with.
     #[track_caller]
     pub fn leave(&self, goodbye: &str) -> i32 {
