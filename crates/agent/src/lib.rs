@@ -16,4 +16,5 @@ pub mod session;
 pub mod setup;
 pub mod slash;
 pub mod tools;
+pub mod tui;
 pub mod turn;

@@ -22,7 +22,10 @@ const MAY_KNOW: [(&str, &[&str]); 14] = [
     ("store", &["core"]),
     ("runtime", &["core"]),
     ("llm", &[]),
-    ("agent", &["core", "agents", "ledger", "client", "llm"]),
+    (
+        "agent",
+        &["core", "agents", "ledger", "term", "client", "llm"],
+    ),
     (
         "daemon",
         &[
