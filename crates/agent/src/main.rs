@@ -11,6 +11,7 @@ use sm_agent::headless::{self, Form};
 use sm_agent::host::Host;
 use sm_agent::session;
 use sm_agent::setup::{self, Folders, SetupError};
+use sm_agent::tui;
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -43,11 +44,39 @@ fn main() -> ExitCode {
 async fn agent(args: &AgentArgs) -> ExitCode {
     match &args.print {
         Some(text) => unattended(args, text).await,
-        None => complain(
-            "a terminal interface is not part of this build: use -p",
-            headless::NOT_USABLE,
-        ),
+        None => attended(args).await,
     }
+}
+
+/// In the person's terminal.
+async fn attended(args: &AgentArgs) -> ExitCode {
+    let folders = match Folders::from_env() {
+        Ok(folders) => folders,
+        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
+    };
+    let chosen = match choose(args, &folders) {
+        Ok(chosen) => chosen,
+        Err(code) => return code,
+    };
+    let ready = match setup::ready(args, &folders, Person::Here, chosen.as_deref()).await {
+        Ok(ready) => ready,
+        Err(error @ (SetupError::Rule(_) | SetupError::Thinking(_))) => {
+            return complain(&error.to_string(), headless::USAGE);
+        }
+        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
+    };
+    let set = |name: &str| std::env::var(name).ok();
+    let options = tui::Options {
+        look: tui::Look::of(set, args.plain),
+        cwd: ready.options.cwd.clone(),
+        sessions: folders.sessions.clone(),
+        history: Some(folders.history(&ready.options.cwd)),
+        home: set("HOME").map(PathBuf::from),
+        notices: ready.notices,
+        prompt: args.prompt.clone(),
+    };
+    let (commands, updates) = Host::start(ready.options, ready.opening);
+    tui::run(commands, updates, options).await
 }
 
 async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {

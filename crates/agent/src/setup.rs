@@ -57,6 +57,15 @@ impl Folders {
     }
 }
 
+impl Folders {
+    /// What a person has typed in this working directory; beside the sessions of all of them.
+    pub fn history(&self, cwd: &Path) -> PathBuf {
+        let folder = session::folder_of(&self.sessions, cwd);
+        let name = folder.file_name().unwrap_or_default();
+        self.sessions.with_file_name("history").join(name)
+    }
+}
+
 /// Everything an agent begins with, and what its person should hear first.
 pub struct Ready {
     pub options: Options,

@@ -1,0 +1,205 @@
+//! The terminal itself: typing, sizes, looks, and how it is left.
+
+use sm_testkit::wait_until;
+
+use crate::support::{DEADLINE, Person};
+
+#[test]
+fn keys_are_echoed_while_a_reply_streams() {
+    let person = Person::sits_down("");
+    person.says("HOLD: reply");
+    assert!(person.model.wait_for_hold("reply", DEADLINE));
+    person.sees("Working… (esc to cancel)");
+    person.types("typed meanwhile");
+    person.sees("❯ typed meanwhile");
+    person.presses("Enter");
+    person.sees("next: typed meanwhile");
+    person.sees("1 queued");
+    person.presses("Escape");
+    person.sees("interrupted");
+    person.sees_no("Working");
+}
+
+#[test]
+fn what_is_finished_is_in_the_scrollback_once_whatever_the_size_does() {
+    let person = Person::sits_down("");
+    let long: String = (0..60)
+        .map(|n| format!("- item number {n} of a long list\n"))
+        .collect();
+    person.model.control(|c| c.reply = Some(long.clone()));
+    person.talks("go", "• item number 59");
+    for (columns, rows) in [(60, 20), (200, 50), (33, 9), (80, 24)] {
+        person.resizes(columns, rows);
+        let settled = wait_until(DEADLINE, || {
+            let screen = person.screen();
+            let status = screen.matches("fake/fake-1").count();
+            (status == 1 && screen.trim_end().lines().last()?.contains("fake/fake-1")).then_some(())
+        });
+        assert!(settled.is_some(), "{columns}x{rows}:\n{}", person.screen());
+    }
+    person.types("still here");
+    person.sees("❯ still here");
+    let all = person.all();
+    for n in 0..60 {
+        let item = format!("• item number {n} of a long list\n");
+        assert_eq!(all.matches(&item).count(), 1, "{item}\n{all}");
+    }
+    assert_eq!(all.matches("fake/fake-1").count(), 1, "{all}");
+    assert_eq!(all.matches("❯ still here").count(), 1, "{all}");
+}
+
+#[test]
+fn a_command_is_asked_about_and_runs_when_allowed() {
+    let person = Person::sits_down("");
+    person.says("RUN: echo it-ran > proof.txt");
+    person.sees("Allow to run");
+    // Typed before the question was open: text, not an answer.
+    person.sees("y yes · n no · a always");
+    assert!(!person.repo().join("proof.txt").exists());
+    person.presses("Enter");
+    person.presses("y");
+    person.sees("● bash echo it-ran");
+    person.reads("RUN done");
+    let proof = std::fs::read_to_string(person.repo().join("proof.txt")).unwrap();
+    assert_eq!(proof, "it-ran\n");
+}
+
+#[test]
+fn an_answer_typed_ahead_is_text() {
+    let person = Person::sits_down("");
+    // The keys are in the terminal before the question can be.
+    person.types("RUN: echo no > proof.txt");
+    person.sees("proof.txt");
+    person
+        .tmux
+        .call(&["send-keys", "-t", "=t:", "Enter", "y", "y", "y"])
+        .unwrap();
+    person.sees("Allow to run");
+    person.sees("y yes · n no · a always");
+    person.sees("❯ yyy");
+    assert!(!person.repo().join("proof.txt").exists());
+    person.presses("n");
+    person.sees("not allowed");
+    assert!(!person.repo().join("proof.txt").exists());
+}
+
+#[test]
+fn the_terminal_is_as_it_was_after_every_way_out() {
+    let left = |person: &Person| {
+        person.sees("left with");
+        person.types("stty -a | grep -q ' icanon' && stty -a | grep -q ' echo ' && echo co''oked");
+        person.presses("Enter");
+        person.sees("\ncooked");
+        let cursor = person.tmux.show("t", "#{cursor_flag}").unwrap();
+        assert_eq!(cursor, "1", "the cursor is seen");
+        assert!(
+            !person.screen().contains("fake/fake-1 ·"),
+            "{}",
+            person.screen()
+        );
+    };
+    let person = Person::sits_down("");
+    person.types("/quit");
+    person.sees("› /quit");
+    person.presses("Enter");
+    left(&person);
+    person.sees("left with 0");
+    for (signal, code) in [("TERM", "143"), ("HUP", "129")] {
+        let person = Person::sits_down("");
+        let shell = person.tmux.show("t", "#{pane_pid}").unwrap();
+        let killed = std::process::Command::new("pkill")
+            .args([&format!("-{signal}"), "-P", &shell])
+            .status()
+            .unwrap();
+        assert!(killed.success());
+        left(&person);
+        person.sees(&format!("left with {code}"));
+    }
+}
+
+#[test]
+fn ctrl_z_gives_the_terminal_to_the_shell_and_fg_takes_it_back() {
+    let person = Person::new("");
+    person.starts_in_a_shell();
+    person.sees("fake/fake-1");
+    person.types("a draft");
+    person.sees("❯ a draft");
+    person.presses("C-z");
+    person.sees("Stopped");
+    person.sees("shell$");
+    assert!(!person.screen().contains("a draft"), "{}", person.screen());
+    person.types("echo the shell listens");
+    person.presses("Enter");
+    person.sees("\nthe shell listens");
+    person.types("fg");
+    person.presses("Enter");
+    person.sees("❯ a draft");
+    person.types("ed again");
+    person.sees("❯ a drafted again");
+    assert_eq!(
+        person.all().matches("❯ a draft").count(),
+        1,
+        "{}",
+        person.all()
+    );
+}
+
+#[test]
+fn a_paste_is_one_thing_and_a_large_one_is_folded() {
+    let person = Person::sits_down("");
+    person.tmux.paste("t", "two\nlines").unwrap();
+    person.sees("❯ two\n  lines");
+    person.presses("C-c");
+    person.sees_no("lines");
+    let large: String = (0..120).map(|n| format!("line {n}\n")).collect();
+    person.tmux.paste("t", &large).unwrap();
+    person.sees("[paste #1 +120 lines]");
+    person.presses("Enter");
+    person.sees_no("Working");
+    let whole =
+        |request: &sm_testkit::model::Request| request.body.to_string().contains("line 119");
+    let sent = person.model.wait_for_request(whole, DEADLINE);
+    assert!(sent.is_some(), "the model got all of it");
+}
+
+#[test]
+fn narrow_without_colours_and_without_unicode() {
+    let person = Person::new("");
+    person.starts(
+        (60, 20),
+        &[("LANG", "C"), ("LC_ALL", "C"), ("NO_COLOR", "1")],
+        &[],
+    );
+    person.sees("fake/fake-1 |");
+    person
+        .model
+        .control(|c| c.reply = Some("# Title\n\n- **bold** “quoted”\n".into()));
+    person.talks("go", "- bold \"quoted\"");
+    let args = ["capture-pane", "-p", "-e", "-S", "-", "-t", "=t:"];
+    let coloured = person.tmux.call(&args).unwrap();
+    assert!(coloured.is_ascii(), "{coloured}");
+    for colour in (30..=38).chain(90..=97) {
+        let sequence = format!("\x1b[{colour}");
+        assert!(!coloured.contains(&sequence), "{coloured:?}");
+    }
+}
+
+#[test]
+fn plain_mode_is_lines_only() {
+    let person = Person::new("");
+    person.starts((80, 24), &[], &["--plain"]);
+    person.sees("\n>");
+    person.types("SAY: hello plain");
+    person.presses("Enter");
+    person.sees("\nhello plain");
+    person.types("RUN: echo ran > proof.txt");
+    person.presses("Enter");
+    person.sees("y: yes, n: no, a: always");
+    person.types("y");
+    person.presses("Enter");
+    person.sees("RUN done");
+    assert!(person.repo().join("proof.txt").exists());
+    person.types("/quit");
+    person.presses("Enter");
+    person.sees("left with 0");
+}
