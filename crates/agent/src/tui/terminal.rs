@@ -170,3 +170,48 @@ pub(crate) fn stop_ourselves() {
         libc::sigaction(libc::SIGTSTP, &raw const before, std::ptr::null_mut());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use sm_testkit::tmux::Tmux;
+    use sm_testkit::wait_until;
+
+    use super::*;
+
+    #[test]
+    #[ignore = "needs a terminal of its own: the test below gives it one"]
+    fn panics_in_raw_mode() {
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .build()
+            .unwrap();
+        let _inside = runtime.enter();
+        let terminal = Terminal::open().unwrap();
+        terminal.enter().unwrap();
+        // A build that aborts on panics drops nothing.
+        std::mem::forget(terminal);
+        panic!("on purpose");
+    }
+
+    #[test]
+    fn a_panic_leaves_the_terminal_as_it_was() {
+        let tmux = Tmux::new().unwrap();
+        let own = std::env::current_exe().unwrap();
+        let script = format!(
+            "'{}' --ignored --exact tui::terminal::tests::panics_in_raw_mode --nocapture; \
+             stty -a | grep -q ' icanon' && stty -a | grep -q ' echo ' && echo cooked; exec sh",
+            own.display()
+        );
+        let env = [("PATH".to_owned(), std::env::var("PATH").unwrap())];
+        let folder = tempfile::tempdir().unwrap();
+        tmux.start("t", (100, 40), folder.path(), &env, &["sh", "-c", &script])
+            .unwrap();
+        let look = || Some(tmux.screen("t").unwrap()).filter(|s| s.contains("\ncooked"));
+        let screen = wait_until(Duration::from_secs(60), look);
+        let screen = screen.unwrap_or_else(|| panic!("{}", tmux.screen("t").unwrap()));
+        assert!(screen.contains("on purpose"), "it is said why:\n{screen}");
+        assert_eq!(tmux.show("t", "#{cursor_flag}").unwrap(), "1");
+    }
+}
