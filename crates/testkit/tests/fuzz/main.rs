@@ -12,4 +12,5 @@ mod harness;
 mod http;
 mod ledger;
 mod memory;
+mod streams;
 mod targets;
