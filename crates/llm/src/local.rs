@@ -5,9 +5,10 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use reqwest::Client;
+use reqwest::{Client, RequestBuilder};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
+use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::http;
@@ -19,7 +20,7 @@ const PATIENCE: Duration = Duration::from_millis(1500);
 /// The most of an answer that is read.
 const LARGEST: usize = 4 << 20;
 /// The most models of one server that are told of.
-const MOST: usize = 200;
+const MOST: usize = 50;
 const OLLAMA_PORT: u16 = 11434;
 const LLAMA_CPP_PORT: u16 = 8080;
 /// What Ollama gives a model that says nothing of its context.
@@ -73,7 +74,8 @@ impl Places {
     }
 }
 
-/// The models of the servers that run on this machine; those loaded by llama.cpp last.
+/// The models of the servers that run on this machine, those first that are likely meant: they
+/// can call tools, and are loaded.
 pub async fn local_servers() -> Vec<Found> {
     let host = std::env::var("OLLAMA_HOST").ok();
     local_servers_at(&Places::usual(host.as_deref())).await
@@ -114,41 +116,79 @@ struct Tags {
 #[serde(default)]
 struct Tag {
     name: String,
-    capabilities: Vec<String>,
-    details: TagDetails,
+    /// Only of those that are loaded.
+    context_length: Option<u64>,
 }
 
+/// What Ollama says of one model.
 #[derive(Deserialize, Default)]
 #[serde(default)]
-struct TagDetails {
-    context_length: Option<u64>,
+struct Shown {
+    /// Empty: an older Ollama, which does not say.
+    capabilities: Vec<String>,
+    /// Lines such as `num_ctx 8192`.
+    parameters: String,
+}
+
+impl Shown {
+    fn can(&self, what: &str) -> bool {
+        self.capabilities.iter().any(|can| can == what)
+    }
+
+    fn context(&self) -> Option<u64> {
+        let mut lines = self.parameters.lines();
+        let value = lines.find_map(|line| line.trim().strip_prefix("num_ctx"))?;
+        value.trim().parse().ok()
+    }
+
+    /// What to offer first: what can call tools, then what may be able to; never what only
+    /// embeds.
+    fn rank(&self) -> Option<u8> {
+        match (self.capabilities.is_empty(), self.can("tools")) {
+            (false, true) => Some(0),
+            (true, _) => Some(1),
+            (false, false) => self.can("completion").then_some(2),
+        }
+    }
 }
 
 async fn ollama(client: &Client, at: SocketAddr) -> Option<Vec<Found>> {
     let tags: Tags = get(client, at, "/api/tags").await?;
     let running: Tags = get(client, at, "/api/ps").await.unwrap_or_default();
-    let found = tags.models.into_iter().take(MOST);
-    let found = found.filter(|tag| !tag.name.is_empty()).map(|tag| {
-        // what a loaded model was given is what it has
+    let mut looks = JoinSet::new();
+    let named = tags.models.into_iter().filter(|tag| !tag.name.is_empty());
+    for (place, tag) in named.take(MOST).enumerate() {
+        let client = client.clone();
+        looks.spawn(async move {
+            let shown = show(&client, at, &tag.name).await.unwrap_or_default();
+            (place, tag, shown)
+        });
+    }
+    let mut found = Vec::new();
+    while let Some(look) = looks.join_next().await {
+        let Ok((place, tag, shown)) = look else {
+            continue;
+        };
+        let Some(rank) = shown.rank() else { continue };
         let loaded = running.models.iter().find(|loaded| loaded.name == tag.name);
+        // what a loaded model was given is what it has
         let window = loaded
-            .and_then(|loaded| loaded.details.context_length)
-            .or(tag.details.context_length);
-        let mut model = offered(
-            ServerKind::Ollama,
-            at,
-            &tag.name,
-            window.unwrap_or(OLLAMA_CONTEXT),
-        );
-        let can = |what: &str| tag.capabilities.iter().any(|can| can == what);
-        model.thinks = can("thinking");
-        model.images = can("vision");
-        Found {
-            kind: ServerKind::Ollama,
-            model,
-        }
-    });
-    Some(found.collect())
+            .and_then(|loaded| loaded.context_length)
+            .or_else(|| shown.context());
+        let kind = ServerKind::Ollama;
+        let mut model = offered(kind, at, &tag.name, window.unwrap_or(OLLAMA_CONTEXT));
+        model.thinks = shown.can("thinking");
+        model.images = shown.can("vision");
+        found.push((rank, loaded.is_none(), place, Found { kind, model }));
+    }
+    found.sort_by_key(|(rank, idle, place, _)| (*rank, *idle, *place));
+    Some(found.into_iter().map(|(.., found)| found).collect())
+}
+
+async fn show(client: &Client, at: SocketAddr, name: &str) -> Option<Shown> {
+    let body = crate::body::bytes(&serde_json::json!({"model": name}));
+    let request = client.post(format!("http://{at}/api/show")).body(body);
+    read(request).await
 }
 
 #[derive(Deserialize, Default)]
@@ -224,8 +264,11 @@ fn offered(kind: ServerKind, at: SocketAddr, id: &str, window: u64) -> Model {
 }
 
 async fn get<T: DeserializeOwned>(client: &Client, at: SocketAddr, path: &str) -> Option<T> {
-    let url = format!("http://{at}{path}");
-    let mut response = client.get(url).send().await.ok()?;
+    read(client.get(format!("http://{at}{path}"))).await
+}
+
+async fn read<T: DeserializeOwned>(request: RequestBuilder) -> Option<T> {
+    let mut response = request.send().await.ok()?;
     if !response.status().is_success() {
         return None;
     }

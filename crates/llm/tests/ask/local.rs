@@ -7,7 +7,7 @@ use sm_llm::{Api, Places, ServerKind, local_servers_at};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
 
-/// Answers these paths, and everything else with 404.
+/// Answers these paths, and what is asked about these models; everything else with 404.
 async fn serve(answers: BTreeMap<&'static str, &'static str>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let at = listener.local_addr().unwrap();
@@ -21,9 +21,17 @@ async fn serve(answers: BTreeMap<&'static str, &'static str>) -> SocketAddr {
                     Err(_) => break,
                 }
             }
-            let head = String::from_utf8_lossy(&head).into_owned();
-            let path = head.split(' ').nth(1).unwrap_or_default();
-            let (status, body) = match answers.get(path) {
+            let head = String::from_utf8_lossy(&head).to_lowercase();
+            let mut path = head.split(' ').nth(1).unwrap_or_default().to_owned();
+            if path == "/api/show" {
+                let length = head.split("content-length: ").nth(1).unwrap();
+                let length = length.lines().next().unwrap().parse().unwrap();
+                let mut body = vec![0; length];
+                connection.read_exact(&mut body).await.unwrap();
+                let body: serde_json::Value = serde_json::from_slice(&body).unwrap();
+                path = body["model"].as_str().unwrap().to_owned();
+            }
+            let (status, body) = match answers.get(path.as_str()) {
                 Some(body) => ("200 OK", *body),
                 None => ("404 Not Found", ""),
             };
@@ -39,10 +47,29 @@ async fn serve(answers: BTreeMap<&'static str, &'static str>) -> SocketAddr {
 
 #[tokio::test]
 async fn an_ollama_is_found_with_its_models() {
-    let at = serve(BTreeMap::from([(
-        "/api/tags",
-        r#"{"models":[{"name":"qwen3:8b","capabilities":["completion","tools","thinking"],"details":{"context_length":40960}},{"name":"llava:7b","capabilities":["vision"]},{"name":""},{"odd":1}]}"#,
-    )]))
+    let at = serve(BTreeMap::from([
+        (
+            "/api/tags",
+            r#"{"models":[{"name":"llava:7b"},{"name":"embed"},{"name":"old"},{"name":"qwen3:8b"},{"name":"qwen3:4b"},{"name":""},{"odd":1}]}"#,
+        ),
+        (
+            "/api/ps",
+            r#"{"models":[{"name":"qwen3:4b","context_length":40960}]}"#,
+        ),
+        (
+            "llava:7b",
+            r#"{"capabilities":["completion","vision"],"parameters":"stop \"x\"\nnum_ctx    8192"}"#,
+        ),
+        ("embed", r#"{"capabilities":["embedding"]}"#),
+        (
+            "qwen3:8b",
+            r#"{"capabilities":["completion","tools","thinking"]}"#,
+        ),
+        (
+            "qwen3:4b",
+            r#"{"capabilities":["completion","tools","thinking"]}"#,
+        ),
+    ]))
     .await;
     let places = Places {
         ollama: Some(at),
@@ -51,26 +78,25 @@ async fn an_ollama_is_found_with_its_models() {
     let found = local_servers_at(&places).await;
     let models: Vec<_> = found
         .iter()
-        .map(|found| {
-            (
-                found.model.id.as_str(),
-                found.model.thinks,
-                found.model.images,
-            )
-        })
+        .map(|found| &found.model)
+        .map(|model| (model.id.as_str(), model.window, model.thinks, model.images))
         .collect();
     assert_eq!(
         models,
-        [("qwen3:8b", true, false), ("llava:7b", false, true)]
+        [
+            ("qwen3:4b", 40_960, true, false),
+            ("qwen3:8b", 4_096, true, false),
+            ("old", 4_096, false, false),
+            ("llava:7b", 8_192, false, true),
+        ]
     );
-    let qwen = &found[0].model;
+    let first = &found[0].model;
     assert_eq!(
-        (found[0].kind, qwen.provider.as_str()),
-        (ServerKind::Ollama, "ollama")
+        (found[0].kind, first.provider.as_str(), first.api),
+        (ServerKind::Ollama, "ollama", Api::OpenAiCompletions)
     );
-    assert_eq!((qwen.api, qwen.window), (Api::OpenAiCompletions, 40_960));
-    assert_eq!(qwen.base_url, format!("http://{at}/v1"));
-    assert!(qwen.key.is_none() && qwen.max_output < qwen.window);
+    assert_eq!(first.base_url, format!("http://{at}/v1"));
+    assert!(first.key.is_none() && first.max_output < first.window);
 }
 
 #[tokio::test]
