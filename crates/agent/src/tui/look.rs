@@ -80,6 +80,15 @@ impl Look {
         }
     }
 
+    /// The same, line by line.
+    pub(crate) fn plain(self) -> Self {
+        Self {
+            colours: Colours::None,
+            mode: Mode::Plain,
+            ..self
+        }
+    }
+
     /// Chooses between a Unicode and an ASCII spelling.
     pub fn pick<'a>(self, unicode: &'a str, ascii: &'a str) -> &'a str {
         match self.glyphs {
@@ -90,6 +99,9 @@ impl Look {
 
     /// The sequence that begins a style, always from a clean state; empty for plain text.
     pub(crate) fn sgr(self, style: Style) -> String {
+        if self.mode == Mode::Plain {
+            return String::new();
+        }
         let mut codes: Vec<String> = Vec::new();
         let mut style = style;
         let colour = match (self.colours, self.background) {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use crate::host::{Command, State, Update};
+use crate::host::{Command, HandoffOutcome, State, Update};
 
 use super::app::{Action, App, Key};
 use super::look::Look;
@@ -44,17 +44,15 @@ pub(super) async fn run(
         asked: None,
         sessions: Vec::new(),
         leaving: None,
+        input: InputState::Open,
+        busy: false,
     };
-    let mut input_open = true;
     loop {
         let deadline = plain.leaving.map(|by: Instant| by.into());
         tokio::select! {
-            line = lines.recv(), if input_open => match line {
+            line = lines.recv(), if plain.input == InputState::Open => match line {
                 Some(typed) => plain.typed(typed, &mut app, options),
-                None => {
-                    input_open = false;
-                    plain.leave();
-                }
+                None => plain.input_ended(),
             },
             update = updates.recv() => match update {
                 None | Some(Update::Ended) => break,
@@ -76,6 +74,14 @@ pub(super) async fn run(
     ExitCode::SUCCESS
 }
 
+/// Whether somebody can still type something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputState {
+    Open,
+    /// What was asked for is finished, then we leave.
+    Ended,
+}
+
 struct Plain {
     look: Look,
     commands: UnboundedSender<Command>,
@@ -87,11 +93,25 @@ struct Plain {
     /// What a number means after `/resume`.
     sessions: Vec<std::path::PathBuf>,
     leaving: Option<Instant>,
+    input: InputState,
+    /// Something was asked for whose end has not been told.
+    busy: bool,
 }
 
 impl Plain {
-    fn send(&self, command: Command) {
+    fn send(&mut self, command: Command) {
+        self.busy |= matches!(
+            command,
+            Command::Prompt(_) | Command::Steer(_) | Command::Handoff { .. } | Command::Shell(_)
+        );
         let _ = self.commands.send(command);
+    }
+
+    fn input_ended(&mut self) {
+        self.input = InputState::Ended;
+        if !self.busy {
+            self.leave();
+        }
     }
 
     fn leave(&mut self) {
@@ -133,13 +153,31 @@ impl Plain {
                 .filter(|_| self.state.loader() != state.loader());
             self.state = *state;
             if let Some(text) = began {
-                self.say(&text.replace("esc to cancel", "ctrl+c to cancel"));
+                let text = text.replace("esc to cancel", "ctrl+c to cancel");
+                self.say(&text.replace('…', self.look.pick("…", "...")));
             }
         }
         let asked = matches!(update, Update::ApprovalWanted { .. });
+        let over = match &update {
+            Update::State(State::Idle) | Update::ShellDone { .. } => true,
+            Update::Handoff { outcome, .. } => {
+                matches!(outcome, HandoffOutcome::Nothing | HandoffOutcome::Busy(_))
+            }
+            _ => false,
+        };
         let actions = app.told(update, Instant::now());
         self.perform(actions, app, options);
-        if asked {
+        if over && self.state == State::Idle {
+            self.busy = false;
+            if self.input == InputState::Ended {
+                self.leave();
+            }
+        }
+        if asked && self.input == InputState::Ended {
+            // Nobody is there who could allow it.
+            let actions = app.answer(&Key::Char('n'));
+            self.perform(actions, app, options);
+        } else if asked {
             self.print(app);
             for line in app.question(COLUMNS) {
                 self.say(&line.encode(self.look));

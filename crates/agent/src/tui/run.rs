@@ -57,20 +57,22 @@ pub async fn run(
     updates: UnboundedReceiver<Update>,
     options: Options,
 ) -> ExitCode {
-    let history = options
-        .history
-        .clone()
-        .map(History::open)
-        .unwrap_or_default();
-    let mut app = App::new(options.look, history, options.home.clone(), Instant::now());
-    app.welcome(&options.notices);
-    if let Some(prompt) = &options.prompt {
-        let _ = commands.send(Command::Prompt(prompt.clone()));
-    }
     let terminal = match options.look.mode {
         Mode::Screen => Terminal::open().ok(),
         Mode::Plain => None,
     };
+    let look = match terminal {
+        Some(_) => options.look,
+        None => options.look.plain(),
+    };
+    let options = Options { look, ..options };
+    let history = options.history.clone().map(History::open);
+    let history = history.unwrap_or_default();
+    let mut app = App::new(look, history, options.home.clone(), Instant::now());
+    app.welcome(&options.notices);
+    if let Some(prompt) = &options.prompt {
+        let _ = commands.send(Command::Prompt(prompt.clone()));
+    }
     let Some(terminal) = terminal else {
         return plain::run(commands, updates, app, &options).await;
     };

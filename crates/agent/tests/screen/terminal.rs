@@ -1,5 +1,7 @@
 //! The terminal itself: typing, sizes, looks, and how it is left.
 
+use std::io::Write;
+
 use sm_testkit::wait_until;
 
 use crate::support::{DEADLINE, Person};
@@ -202,4 +204,35 @@ fn plain_mode_is_lines_only() {
     person.types("/quit");
     person.presses("Enter");
     person.sees("left with 0");
+}
+
+#[test]
+fn lines_from_a_pipe_are_answered_before_the_end() {
+    let person = Person::new("");
+    let mut agent = std::process::Command::new(env!("CARGO_BIN_EXE_sm-agent"))
+        .arg("agent")
+        .current_dir(person.repo())
+        .env_clear()
+        .env("PATH", std::env::var_os("PATH").unwrap())
+        .env("HOME", person.home.path())
+        .env("SM_HOME", person.home.path())
+        .env("TERM", "xterm")
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut stdin = agent.stdin.take().unwrap();
+    stdin.write_all(b"RUN: echo ran > proof.txt\n").unwrap();
+    drop(stdin);
+    let output = agent.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("RUN done"), "{said}");
+    assert!(
+        said.contains("not allowed"),
+        "nobody could allow it: {said}"
+    );
+    assert!(!person.repo().join("proof.txt").exists());
+    assert!(!said.contains('\x1b') && said.is_ascii(), "{said:?}");
+    assert!(said.contains("x bash echo ran > proof.txt"), "{said}");
 }

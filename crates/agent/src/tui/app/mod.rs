@@ -68,6 +68,8 @@ pub(crate) struct App {
     retry: Option<(u32, String)>,
     answer: Option<Answering>,
     running: Vec<Running>,
+    /// The calls of the last answer: one that is refused never runs, and still has a result.
+    calls: Vec<ToolCall>,
     /// The end of the document that is being written.
     preview: String,
     questions: VecDeque<Question>,
@@ -119,6 +121,7 @@ impl App {
             retry: None,
             answer: None,
             running: Vec::new(),
+            calls: Vec::new(),
             preview: String::new(),
             questions: VecDeque::new(),
             queue: Vec::new(),

@@ -278,6 +278,7 @@ impl App {
 
     fn answered(&mut self, answer: &Assistant) {
         self.retry = None;
+        self.calls = answer.tool_calls().cloned().collect();
         let streamed = self.answer.is_some();
         let spoke = self.end_answer();
         let said = answer.content.iter().any(|block| match block {
@@ -309,11 +310,17 @@ impl App {
             .position(|r| r.call.id == result.tool_call_id);
         let call = match at {
             Some(at) => self.running.remove(at).call,
-            None => ToolCall {
-                id: result.tool_call_id.clone(),
-                name: result.tool_name.clone(),
-                arguments: serde_json::Map::new(),
-            },
+            None => {
+                let known = self
+                    .calls
+                    .iter()
+                    .find(|call| call.id == result.tool_call_id);
+                known.cloned().unwrap_or_else(|| ToolCall {
+                    id: result.tool_call_id.clone(),
+                    name: result.tool_name.clone(),
+                    arguments: serde_json::Map::new(),
+                })
+            }
         };
         self.tell(Entry::Tool {
             call: Box::new(call),
