@@ -4,13 +4,14 @@
 #   tools/install-agents.sh            into <repository>/.agents, or $SM_AGENTS_DIR
 #   tools/install-agents.sh --check    says whether they are there, installs nothing
 #
-# Exit codes: 0 both are there; 2 usage; 3 node or npm missing; 4 npm could not install;
+# Exit codes: 0 all are there; 2 usage; 3 node or npm missing; 4 npm could not install;
 # 5 installed, but a program does not run here; 6 (--check) not installed.
 # Nothing outside that folder is written, apart from npm's own cache.
 set -eu
 
 CLAUDE_VERSION=2.1.197
 CODEX_VERSION=0.166.0
+PI_VERSION=0.73.1
 
 root=$(CDPATH='' cd -- "$(dirname -- "$0")/.." && pwd)
 dir=${SM_AGENTS_DIR:-$root/.agents}
@@ -25,10 +26,16 @@ present() {
         [ -f "$stamp" ] && [ "$(cat "$stamp")" = "$wanted" ]
 }
 
+# pi has a folder and a stamp of its own: it comes and goes without touching the others.
+pi_present() {
+    [ -x "$dir/pi/node_modules/.bin/pi" ] &&
+        [ -f "$dir/pi/installed" ] && [ "$(cat "$dir/pi/installed")" = "pi $PI_VERSION" ]
+}
+
 case "${1:-}" in
     '') ;;
     --check)
-        if present; then exit 0; fi
+        if present && pi_present; then exit 0; fi
         say "not installed in $dir (run tools/install-agents.sh)"
         exit 6
         ;;
@@ -38,7 +45,7 @@ case "${1:-}" in
         ;;
 esac
 
-if present; then exit 0; fi
+if present && pi_present; then exit 0; fi
 
 missing=
 command -v node >/dev/null 2>&1 || missing="node (18 or newer)"
@@ -56,41 +63,59 @@ new=$dir/.new.$$
 trap 'rm -rf "$new"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$new"
-printf '{"private":true}\n' >"$new/package.json"
 
+# npm_install FOLDER PACKAGE@VERSION…
 # Install scripts are never needed: some npm versions refuse them, and the one step that Claude
 # Code's script does (putting the native program in place) is done below by hand.
-say "installing claude-code $CLAUDE_VERSION and codex $CODEX_VERSION into $dir"
-if ! npm install --prefix "$new" --ignore-scripts --include=optional --no-audit --no-fund \
-    --no-update-notifier --loglevel=error --save-exact \
-    "@anthropic-ai/claude-code@$CLAUDE_VERSION" "@openai/codex@$CODEX_VERSION" >&2; then
-    say "npm could not install them: is the registry $(npm config get registry 2>/dev/null) reachable?"
-    exit 4
-fi
-(cd "$new/node_modules/@anthropic-ai/claude-code" && node install.cjs >&2) || true
+npm_install() {
+    prefix=$1
+    shift
+    say "installing $* into $dir"
+    mkdir "$prefix"
+    printf '{"private":true}\n' >"$prefix/package.json"
+    if ! npm install --prefix "$prefix" --ignore-scripts --include=optional --no-audit --no-fund \
+        --no-update-notifier --loglevel=error --save-exact "$@" >&2; then
+        say "npm could not install them: is the registry $(npm config get registry 2>/dev/null) reachable?"
+        exit 4
+    fi
+}
 
 # A fresh home, so that asking for the version leaves nothing in the real one.
 mkdir "$new/home"
+# check FOLDER PROGRAM VERSION
 check() {
-    version=$(HOME=$new/home DISABLE_AUTOUPDATER=1 "$new/node_modules/.bin/$1" --version 2>"$new/stderr") || {
-        say "$1 does not run here:"
-        cat "$new/stderr" >&2
+    # pi says its version on stderr.
+    version=$(HOME=$new/home DISABLE_AUTOUPDATER=1 PI_OFFLINE=1 \
+        "$1/node_modules/.bin/$2" --version 2>&1) || {
+        say "$2 does not run here: $version"
         exit 5
     }
     case "$version" in
-        *"$2"*) ;;
+        *"$3"*) ;;
         *)
-            say "$1 says it is '$version', not $2"
+            say "$2 says it is '$version', not $3"
             exit 5
             ;;
     esac
 }
-check claude "$CLAUDE_VERSION"
-check codex "$CODEX_VERSION"
 
-rm -f "$stamp"
-rm -rf "$dir/node_modules"
-mv "$new/node_modules" "$dir/node_modules"
-mv "$new/package.json" "$new/package-lock.json" "$dir/"
-printf '%s\n' "$wanted" >"$stamp"
+if ! present; then
+    npm_install "$new/first" "@anthropic-ai/claude-code@$CLAUDE_VERSION" "@openai/codex@$CODEX_VERSION"
+    (cd "$new/first/node_modules/@anthropic-ai/claude-code" && node install.cjs >&2) || true
+    check "$new/first" claude "$CLAUDE_VERSION"
+    check "$new/first" codex "$CODEX_VERSION"
+    rm -f "$stamp"
+    rm -rf "$dir/node_modules"
+    mv "$new/first/node_modules" "$dir/node_modules"
+    mv "$new/first/package.json" "$new/first/package-lock.json" "$dir/"
+    printf '%s\n' "$wanted" >"$stamp"
+fi
+
+if ! pi_present; then
+    npm_install "$new/pi" "@mariozechner/pi-coding-agent@$PI_VERSION"
+    check "$new/pi" pi "$PI_VERSION"
+    printf 'pi %s\n' "$PI_VERSION" >"$new/pi/installed"
+    rm -rf "$dir/pi"
+    mv "$new/pi" "$dir/pi"
+fi
 say "done"

@@ -9,6 +9,7 @@ pub mod model;
 pub mod person;
 pub mod process;
 pub mod real;
+pub mod sessions;
 pub mod sim;
 pub mod tmux;
 mod wait;

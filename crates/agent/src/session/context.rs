@@ -82,7 +82,7 @@ impl Conversation {
             // calls their end.
             StopReason::Error | StopReason::Aborted => self.shown.push(Shown::Unsent {
                 entry: entry.clone(),
-                answer,
+                answer: Box::new(answer),
             }),
             StopReason::Stop | StopReason::Length | StopReason::ToolUse => {
                 self.open = answer.tool_calls().cloned().collect();
@@ -115,7 +115,7 @@ impl Conversation {
         };
         self.shown.push(Shown::Bash {
             entry: entry.clone(),
-            execution: bash,
+            execution: Box::new(bash),
             message,
         });
     }

@@ -64,12 +64,12 @@ pub enum Shown {
     /// An answer that failed or was interrupted.
     Unsent {
         entry: EntryId,
-        answer: Assistant,
+        answer: Box<Assistant>,
     },
     /// A command that the person ran; without `message` the model has not been told.
     Bash {
         entry: EntryId,
-        execution: BashExecution,
+        execution: Box<BashExecution>,
         message: Option<usize>,
     },
     /// Put in by a program: a handoff's document. Not to be shown without `display`.

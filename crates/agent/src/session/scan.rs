@@ -9,6 +9,7 @@ use std::io::{self, BufRead};
 use std::path::PathBuf;
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 
 use super::entry::{EntryId, TODO_TYPE};
 use super::open::Header;
@@ -19,6 +20,9 @@ pub(super) const LONGEST_LINE: usize = 64 << 20;
 /// How a new entry begins in the middle of a damaged line. Inside of a JSON string the quotes would
 /// have backslashes before them.
 const BEGINNING: &[u8] = b"{\"type\":\"";
+
+/// How many of them are tried in one line.
+const MOST_BEGINNINGS: usize = 32;
 
 /// One entry in the file.
 #[derive(Debug)]
@@ -95,6 +99,8 @@ struct Head<'a> {
     #[serde(default)]
     parent_id: Option<String>,
     #[serde(default)]
+    timestamp: Option<IgnoredAny>,
+    #[serde(default)]
     custom_type: Option<String>,
     #[serde(default)]
     name: Option<String>,
@@ -139,7 +145,7 @@ impl Scan {
                 tail = line.tail(false);
                 continue;
             }
-            let (skipped, head) = read_head(line.bytes);
+            let (skipped, head) = read_head(line.bytes, line.newline);
             tail = line.tail(head.is_some());
             if !matches!(tail, Tail::Torn { .. }) && (skipped > 0 || head.is_none()) {
                 damaged += 1;
@@ -265,15 +271,21 @@ fn kind(kind: &str, custom_type: Option<&str>) -> Kind {
 }
 
 /// How many bytes of a line are no good, and what comes after them: a program that was killed may
-/// have left half a line, to which the next one has added its own.
-fn read_head(bytes: &[u8]) -> (usize, Option<Head<'_>>) {
+/// have left half a line, to which the next one has added its own. Half a line at the end of the
+/// file has nothing added to it; a part of it may well look like an entry.
+fn read_head(bytes: &[u8], newline: bool) -> (usize, Option<Head<'_>>) {
     if let Ok(head) = serde_json::from_slice(bytes) {
         return (0, Some(head));
     }
-    let glued = memchr::memmem::rfind(bytes, BEGINNING).filter(|at| *at > 0);
-    match glued.map(|at| (at, serde_json::from_slice(&bytes[at..]))) {
-        Some((at, Ok(head))) => (at, Some(head)),
-        Some((_, Err(_))) | None => (0, None),
+    let glued = memchr::memmem::find_iter(bytes, BEGINNING)
+        .filter(|at| newline && *at > 0)
+        .take(MOST_BEGINNINGS)
+        .find_map(|at| Some((at, serde_json::from_slice::<Head<'_>>(&bytes[at..]).ok()?)))
+        // A block of a message has no time of its own.
+        .filter(|(_, head)| head.id.is_some() && head.timestamp.is_some());
+    match glued {
+        Some((at, head)) => (at, Some(head)),
+        None => (0, None),
     }
 }
 

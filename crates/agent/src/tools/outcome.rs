@@ -1,5 +1,7 @@
 //! What a call came to.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use sm_llm::Block;
 use tokio_util::sync::CancellationToken;
@@ -47,15 +49,24 @@ impl ToolOutcome {
     }
 }
 
+/// How long a cancelled call may take to say how far it got.
+const GRACE: Duration = Duration::from_millis(300);
+
 /// Runs what touches files off the threads that everything else runs on: a file system that hangs
 /// holds up this call alone, and only until it is cancelled.
 pub(super) async fn blocking(
     cancel: &CancellationToken,
     work: impl FnOnce() -> Result<ToolOutcome, String> + Send + 'static,
 ) -> Result<ToolOutcome, String> {
-    let working = tokio::task::spawn_blocking(work);
-    tokio::select! {
-        done = working => done.unwrap_or_else(|_| Err("the tool itself failed; this is a fault of sm's".to_string())),
-        () = cancel.cancelled() => Ok(ToolOutcome::cancelled()),
-    }
+    let mut working = tokio::task::spawn_blocking(work);
+    let done = tokio::select! {
+        done = &mut working => done,
+        () = cancel.cancelled() => match tokio::time::timeout(GRACE, working).await {
+            Ok(done) => done,
+            Err(_) => return Err(
+                "interrupted by the user while the file system did not answer; whether it was done is not known".to_string(),
+            ),
+        },
+    };
+    done.unwrap_or_else(|_| Err("the tool itself failed; this is a fault of sm's".to_string()))
 }

@@ -223,7 +223,10 @@ fn damage_in_the_middle_loses_only_what_is_damaged() {
     let glued = format!(
         "{}{}",
         &user("b", "\"a\"", "torn")[..60],
-        user("c", "\"a\"", "after the crash")
+        user("c", "\"a\"", "after the crash").replace(
+            "\"after the crash\"",
+            r#"[{"type":"text","text":"after the crash"}]"#
+        )
     );
     let lost = "{\"type\":\"message\",\"id\":\"d\",\"parentId\":\"c\",\"mess";
     let last = user("e", "\"d\"", "last");

@@ -8,6 +8,8 @@ use serde_json::Value;
 pub const CLAUDE_VERSION: &str = "2.1.197";
 /// The version of Codex the tests were written for.
 pub const CODEX_VERSION: &str = "0.166.0";
+/// The version of pi the tests were written for.
+pub const PI_VERSION: &str = "0.73.1";
 
 /// An installed agent program.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,6 +38,16 @@ pub fn claude() -> Result<RealAgent, Skip> {
 /// Codex.
 pub fn codex() -> Result<RealAgent, Skip> {
     find(&agents_dir(), "codex", "@openai/codex", CODEX_VERSION)
+}
+
+/// pi, which is installed in a folder of its own.
+pub fn pi() -> Result<RealAgent, Skip> {
+    find(
+        &agents_dir().join("pi"),
+        "pi",
+        "@mariozechner/pi-coding-agent",
+        PI_VERSION,
+    )
 }
 
 /// The agent, or `None` after saying on stderr which test is skipped and why.
@@ -100,6 +112,7 @@ mod tests {
         let script = std::fs::read_to_string(script).unwrap();
         assert!(script.contains(&format!("CLAUDE_VERSION={CLAUDE_VERSION}\n")));
         assert!(script.contains(&format!("CODEX_VERSION={CODEX_VERSION}\n")));
+        assert!(script.contains(&format!("PI_VERSION={PI_VERSION}\n")));
     }
 
     #[test]

@@ -88,6 +88,34 @@ screen_reader_detection_done = true
     Ok(env)
 }
 
+/// Prepares `home` so that pi knows the scripted model as `fake/fake-1` and no other, and returns
+/// the whole environment to start it with. It asks nobody for updates and sends no telemetry.
+pub fn pi_home(home: &Path, model_url: &str) -> io::Result<Vec<(String, String)>> {
+    let models = json!({
+        "providers": {
+            "fake": {
+                "baseUrl": model_url,
+                "api": "anthropic-messages",
+                "apiKey": "dummy",
+                "models": [{
+                    "id": "fake-1",
+                    "reasoning": true,
+                    "input": ["text"],
+                    "contextWindow": 200_000,
+                    "maxTokens": 8_000,
+                }],
+            },
+        },
+    });
+    let folder = home.join(".pi/agent");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join("models.json"), models.to_string())?;
+    let mut env = common_env(home);
+    env.push(("PI_OFFLINE".into(), "1".into()));
+    env.push(("PI_TELEMETRY".into(), "0".into()));
+    Ok(env)
+}
+
 /// What any terminal program needs, and nothing of the caller's beyond `PATH`.
 fn common_env(home: &Path) -> Vec<(String, String)> {
     let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());

@@ -8,5 +8,7 @@
 mod found;
 mod home;
 
-pub use found::{CLAUDE_VERSION, CODEX_VERSION, RealAgent, Skip, claude, codex, or_skip};
-pub use home::{claude_home, codex_home};
+pub use found::{
+    CLAUDE_VERSION, CODEX_VERSION, PI_VERSION, RealAgent, Skip, claude, codex, or_skip, pi,
+};
+pub use home::{claude_home, codex_home, pi_home};

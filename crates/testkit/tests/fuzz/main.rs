@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
+mod agent;
 mod corpus;
 mod documents;
 mod harness;
