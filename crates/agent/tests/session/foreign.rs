@@ -239,6 +239,23 @@ fn damage_in_the_middle_loses_only_what_is_damaged() {
     assert_eq!(opened.damaged, 2);
 }
 
+/// As pi 0.73.1 left it: it had gone on with a handoff, was killed while writing, and went on.
+#[test]
+fn what_pi_wrote_onto_half_a_line_is_taken_apart() {
+    let opened = read(&fixture("pi/glued.jsonl")).unwrap();
+    assert_eq!(
+        said(&opened),
+        [
+            "user: <handoff-context>doc</handoff-context>",
+            "user: SAY: continued by pi",
+            "model: continued by pi",
+            "user: SAY: ok torn.jsonl",
+            "model: ok torn.jsonl"
+        ]
+    );
+    assert_eq!(opened.damaged, 1);
+}
+
 #[test]
 fn entries_that_hang_on_each_other_end_somewhere() {
     let (_folder, path) = written(&[
