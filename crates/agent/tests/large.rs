@@ -1,7 +1,5 @@
 //! Large sessions are opened without holding more than is needed.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
