@@ -7,6 +7,7 @@ mod attach;
 mod call;
 mod client;
 mod commands;
+mod companion;
 #[cfg(test)]
 mod docs;
 mod entry;

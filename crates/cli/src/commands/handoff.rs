@@ -14,7 +14,7 @@ use sm_core::template::handoff_template;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 
-use super::check;
+use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
 use crate::error::{CommandError, Kind, Result};
@@ -30,7 +30,7 @@ use crate::text::one_line;
 #[command(after_help = AFTER_HELP)]
 pub struct Handoff {
     /// The document: a text file that holds all the next context needs.
-    #[arg(required_unless_present_any = ["auto", "template", "cancel"])]
+    #[arg(required_unless_present_any = ["auto", "generate", "template", "cancel"])]
     file: Option<PathBuf>,
     /// Schedule it also if a strict gate finds an error in it: it is older than the turn; objective,
     /// state or next action is missing; it is the template still; a secret is in it; it says that
@@ -41,6 +41,12 @@ pub struct Handoff {
     /// has ended: it is started in a new context, with the environment of this shell.
     #[arg(long, conflicts_with_all = ["file", "force", "template", "cancel"])]
     auto: bool,
+    /// The model itself writes the document, on a copy of the conversation that is thrown away: the
+    /// session goes on undisturbed, and is only handed off once the document is there. Ctrl+C or
+    /// `sm handoff --cancel` ends it.
+    #[arg(long, value_name = "FOCUS", num_args = 0..=1, default_missing_value = "",
+          conflicts_with_all = ["file", "force", "auto", "template", "cancel", "check"])]
+    generate: Option<String>,
     /// Only say what the gate finds in the document; nothing is scheduled. Needs no session.
     #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel", "force"])]
     check: bool,
@@ -103,6 +109,7 @@ impl Handoff {
                 self.schedule(&asker, file, out)?;
             }
             None if self.auto => self.schedule(&asker, String::new(), out)?,
+            None if self.generate.is_some() => self.generate(&asker, out)?,
             None => self.take_back(&asker, out)?,
         }
         Ok(ExitCode::SUCCESS)
@@ -188,8 +195,33 @@ impl Handoff {
         .hint("if it is not there, nothing was done: run this outside of the sandbox (Codex: with escalated permissions)"))
     }
 
+    /// A document by the model, then the usual way.
+    fn generate(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
+        let (Asker::Agent(named) | Asker::Person(named)) = asker;
+        let daemon = Daemon::of_session()?;
+        let session = daemon.session(named)?.value;
+        let focus = self.generate.as_deref().unwrap_or_default();
+        let (file, told) = handoff_generate::document(daemon.paths(), &session, focus)?;
+        if !self.json {
+            out.line(&told)?;
+        }
+        self.schedule(asker, document(&file)?, out)
+    }
+
     fn take_back(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
         let (Asker::Agent(session) | Asker::Person(session)) = asker;
+        // one that is still being written has not been scheduled
+        let daemon = Daemon::of_session()?;
+        if let Ok(known) = daemon.session(session)
+            && handoff_generate::cancel(daemon.paths(), &known.value.id)?
+        {
+            return match self.json {
+                true => out.json(&serde_json::json!({"status": "cancelled"})),
+                false => {
+                    out.line("The document being written is cancelled — the context stays as it is")
+                }
+            };
+        }
         let answer = match reach(|daemon| daemon.cancel_handoff(session)) {
             Err(error) if error.kind == Kind::Sandboxed => {
                 return self.by_hook(asker, None, What::Cancel, error, out);

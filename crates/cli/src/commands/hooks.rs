@@ -12,6 +12,7 @@ use sm_agents::surgery::{After, Found, Line, LinePolicy};
 use sm_agents::{install, kind};
 use sm_core::AgentKind;
 
+use crate::companion::companion;
 use crate::error::{CommandError, Result};
 use crate::print::{self, Printer};
 use crate::settings_file::SettingsFile;
@@ -499,17 +500,17 @@ fn said_of(line: Line) -> Option<&'static str> {
     }
 }
 
-/// `sm-hook` lies beside `sm`. Its whole path goes into the settings: what agents have in their
-/// PATH is not known.
+/// Its whole path goes into the settings: what agents have in their PATH is not known.
 fn hook_program() -> Result<String> {
-    let beside = std::env::current_exe()
-        .ok()
-        .and_then(|exe| Some(exe.parent()?.join("sm-hook")))
-        .filter(|path| path.is_file());
-    let program = beside.and_then(|path| path.to_str().map(str::to_owned));
-    program.ok_or_else(|| {
-        CommandError::not_usable("sm-hook is not beside sm").hint("install both: `make install`")
-    })
+    let program = companion("sm-hook")?;
+    match program.to_str() {
+        Some(program) => Ok(program.to_owned()),
+        None => Err(CommandError::not_usable(format!(
+            "the path of sm-hook is not UTF-8: {}",
+            program.display()
+        ))
+        .hint("install sm where the path is plain text")),
+    }
 }
 
 fn is_there(program: &str) -> bool {

@@ -17,6 +17,7 @@ mod eval;
 mod events;
 mod gc;
 mod handoff;
+mod handoff_generate;
 mod handoffs;
 mod hooks;
 mod kill;
