@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
+use crate::generate::{DocumentArgs, GenerateArgs};
+
 /// sm's own coding agent; `sm agent` and `sm generate` start it.
 #[derive(Debug, Parser)]
 #[command(
@@ -20,6 +22,9 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum Command {
     Agent(AgentArgs),
+    Generate(GenerateArgs),
+    #[command(hide = true)]
+    Document(DocumentArgs),
 }
 
 const AFTER: &str = "\

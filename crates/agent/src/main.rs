@@ -35,6 +35,8 @@ fn main() -> ExitCode {
     };
     let code = match cli.command {
         Command::Agent(args) => runtime.block_on(agent(&args)),
+        Command::Generate(args) => ExitCode::from(runtime.block_on(args.run())),
+        Command::Document(args) => ExitCode::from(runtime.block_on(args.run())),
     };
     // What a tool has left hanging must not hold up the end.
     runtime.shutdown_background();

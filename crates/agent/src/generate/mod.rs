@@ -3,5 +3,10 @@
 //! Three ways, in this order: the agent's own program on a fork of the conversation (`program`); a
 //! model of ours that reads the transcript as text (`transcript`); the ledger, without a model.
 
+mod command;
+mod document;
 pub mod program;
 pub mod transcript;
+
+pub use command::{DocumentArgs, GenerateArgs};
+pub use document::{Allowance, Document, DocumentError, Subject, agent, document};

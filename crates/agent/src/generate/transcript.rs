@@ -1,11 +1,12 @@
-//! A transcript as a text that a model can be asked about, no longer than the model can read.
+//! A transcript as texts that a model can be asked about, no longer than the model can read.
 //!
 //! Whole turns are kept, the newest ones; of a single turn that is too long, its beginning (what the
-//! person wanted) and its end. Nothing outside is touched: records in, a text out.
+//! person wanted) and its end. Nothing outside is touched: records in, texts out.
 
 use std::collections::VecDeque;
 
 use sm_ledger::{Outcome, Record, Speaker};
+use sm_llm::Message;
 
 /// The most of a tool's result, and of what it was called with.
 const RESULT: usize = 4_000;
@@ -126,11 +127,12 @@ impl Turns {
         self.len() == 0
     }
 
-    /// The text, and whether something was left out of it.
-    pub fn text(mut self) -> (String, bool) {
+    /// One message a turn, and whether something was left out.
+    pub fn messages(mut self) -> (Vec<Message>, bool) {
         self.cut_last();
-        let text: String = self.turns.into_iter().collect();
-        (text, self.left_out)
+        let turns = self.turns.into_iter().filter(|turn| !turn.is_empty());
+        let messages = turns.map(|turn| Message::user(turn, 0)).collect();
+        (messages, self.left_out)
     }
 }
 
@@ -177,7 +179,15 @@ mod tests {
         for record in records {
             turns.add(record);
         }
-        turns.text()
+        let (messages, left_out) = turns.messages();
+        let texts = messages.iter().map(|message| match message {
+            Message::User(user) => match user.content.blocks().as_slice() {
+                [sm_llm::Block::Text { text, .. }] => text.clone(),
+                other => panic!("{other:?}"),
+            },
+            other => panic!("{other:?}"),
+        });
+        (texts.collect(), left_out)
     }
 
     #[test]
