@@ -16,6 +16,7 @@ use sm_client::paths::Paths;
 use sm_client::process::Process;
 use sm_daemon::api::types::SessionView;
 
+use crate::client::fresh_id;
 use crate::companion::companion;
 use crate::error::{CommandError, Result};
 
@@ -52,7 +53,8 @@ pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<(Pa
         command.args(["--focus", focus]);
     }
     let written = desk.watch(command)?;
-    let file = paths.session_dir(&session.id).join("generated-handoff.md");
+    let name = format!("generated-{}.md", fresh_id(8)?);
+    let file = paths.session_dir(&session.id).join(name);
     write(&file, written.document.as_bytes()).map_err(|error| {
         CommandError::refused(format!("cannot write {}: {error}", file.display()))
             .hint("the session is as it was; make room there and repeat the command")

@@ -6,6 +6,7 @@
     reason = "each test file uses some of it"
 )]
 
+pub mod generate;
 pub mod handoff;
 pub mod run;
 

@@ -10,6 +10,7 @@ mod archive;
 mod common;
 mod compaction;
 mod crashes;
+mod generate;
 mod handoff;
 mod handoff_crashes;
 mod handoff_hooks;

@@ -9,6 +9,7 @@ mod archive;
 mod common;
 mod contexts;
 mod crashes;
+mod generate;
 mod handoff;
 mod handoff_faults;
 mod installed;
