@@ -55,6 +55,9 @@ struct Known {
     base_url: Option<&'static str>,
     /// The variable of its key; `None`: it wants none.
     variable: Option<&'static str>,
+    /// The variable by which people send it elsewhere, to a gateway: a key for that one must not
+    /// go to the provider itself.
+    elsewhere: Option<&'static str>,
 }
 
 const KNOWN: [Known; 5] = [
@@ -63,30 +66,35 @@ const KNOWN: [Known; 5] = [
         api: Api::AnthropicMessages,
         base_url: None,
         variable: Some("ANTHROPIC_API_KEY"),
+        elsewhere: Some("ANTHROPIC_BASE_URL"),
     },
     Known {
         name: "openai",
         api: Api::OpenAiResponses,
         base_url: None,
         variable: Some("OPENAI_API_KEY"),
+        elsewhere: Some("OPENAI_BASE_URL"),
     },
     Known {
         name: "openrouter",
         api: Api::OpenAiCompletions,
         base_url: None,
         variable: Some("OPENROUTER_API_KEY"),
+        elsewhere: None,
     },
     Known {
         name: "ollama",
         api: Api::OpenAiCompletions,
         base_url: Some("http://127.0.0.1:11434/v1"),
         variable: None,
+        elsewhere: None,
     },
     Known {
         name: "llama.cpp",
         api: Api::OpenAiCompletions,
         base_url: Some("http://127.0.0.1:8080/v1"),
         variable: None,
+        elsewhere: None,
     },
 ];
 
@@ -169,8 +177,10 @@ fn resolve(
     let api = settings
         .and_then(|s| s.api)
         .or(known.map(|known| known.api));
+    let from = |name: &str| variable(name).filter(|value| !value.is_empty());
     let base_url = settings
         .and_then(|s| s.base_url.clone())
+        .or_else(|| known.and_then(|known| known.elsewhere).and_then(from))
         .or_else(|| known.and_then(|known| known.base_url.map(str::to_owned)));
     let Some(api) = api.filter(|_| known.is_some() || base_url.is_some()) else {
         return Err(ModelError::NoProvider(provider.chars().take(60).collect()));
@@ -185,7 +195,6 @@ fn resolve(
         model.thinks = own.thinks.unwrap_or(model.thinks);
         model.images = own.images.unwrap_or(model.images);
     }
-    let from = |name: &str| variable(name).filter(|value| !value.is_empty());
     let source = if let Some(key) = settings.and_then(|s| s.key.clone()) {
         Source::Here(key)
     } else if let Some(command) = settings.map(|s| &s.key_command).filter(|c| !c.is_empty()) {
@@ -316,6 +325,19 @@ mod tests {
         }
         let (model, _) = resolve("bare/org/m", &config, &environment).unwrap();
         assert_eq!((model.id.as_str(), model.window), ("org/m", 12_000));
+    }
+
+    #[test]
+    fn a_key_for_a_gateway_goes_to_the_gateway() {
+        let gateway = |name: &str| match name {
+            "ANTHROPIC_BASE_URL" => Some("http://gateway:1".to_owned()),
+            other => environment(other),
+        };
+        let (model, _) = resolve("anthropic/claude-x", &config(""), &gateway).unwrap();
+        assert_eq!(model.base_url, "http://gateway:1");
+        let named = config("[providers.anthropic]\nbase_url = \"http://named:2\"");
+        let (model, _) = resolve("anthropic/claude-x", &named, &gateway).unwrap();
+        assert_eq!(model.base_url, "http://named:2");
     }
 
     #[test]

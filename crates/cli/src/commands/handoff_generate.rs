@@ -14,10 +14,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde::Deserialize;
 use sm_client::paths::Paths;
 use sm_client::process::Process;
+use sm_core::profile::AgentKind;
 use sm_daemon::api::types::SessionView;
 
 use crate::client::fresh_id;
 use crate::companion::companion;
+use crate::entry::configuration;
 use crate::error::{CommandError, Result};
 
 /// The most that is read of a document and what is said about it.
@@ -42,10 +44,22 @@ pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<(Pa
         .hint("send it something to do first"));
     };
     let desk = Desk::take(paths, &session.id)?;
+    let config = configuration(paths).map_err(|error| {
+        CommandError::not_usable(error.to_string()).hint("correct it: `sm doctor` says more")
+    })?;
     let mut command = Command::new(companion("sm-agent")?);
     command
         .args(["document", "--json", "--agent", &session.agent])
         .args(["--conversation", conversation, "--cwd", &session.cwd]);
+    match AgentKind::parse(&session.agent) {
+        Some(AgentKind::Claude) => {
+            command.args(["--program", &config.agents.claude.program]);
+        }
+        Some(AgentKind::Codex) => {
+            command.args(["--program", &config.agents.codex.program]);
+        }
+        Some(AgentKind::Generic) | None => {}
+    }
     if let Some(transcript) = &session.transcript_path {
         command.args(["--transcript", transcript]);
     }

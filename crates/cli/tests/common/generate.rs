@@ -35,7 +35,10 @@ impl World {
         assert_eq!(shown["generation"], 1);
         assert_eq!(text(&shown["conversation_id"]), conversation);
         assert!(self.handoffs("api").is_empty());
-        assert!(self.transcript() == transcript, "the transcript changed");
+        // the agent may add to it, a while after a turn; nobody else does
+        let now = self.transcript();
+        assert!(now.starts_with(transcript), "the transcript was rewritten");
+        assert!(!String::from_utf8_lossy(&now).contains(ASKED));
         self.answers("ok");
         self.send_wait("api", "Still there?", &[]);
         let told = self.request_with("Still there?");
