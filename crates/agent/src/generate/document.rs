@@ -174,12 +174,9 @@ async fn by_program(
             Err(_) => {}
         }
     }
-    let name = request
-        .program
-        .first()
-        .map_or("the agent", |path| path.rsplit('/').next().unwrap_or(path));
     let told = format!(
-        "Written by {name} itself, on a copy of the conversation that was thrown away: {}",
+        "Written by {} itself, on a copy of the conversation that was thrown away: {}",
+        kind.as_str(),
         told_of(&spent)
     );
     Ok((handoff::unfenced(&answered.text).to_owned(), told))
@@ -191,7 +188,7 @@ fn told_of(spent: &[Answered]) -> String {
     let (input, cached) = (sum(|a| a.spent.input), sum(|a| a.spent.cached));
     let dollars: f64 = spent.iter().filter_map(|a| a.spent.dollars).sum();
     let mut told = format!("{input} tokens read, {} written", sum(|a| a.spent.output));
-    if dollars > 0.0 {
+    if dollars >= 0.005 {
         told.push_str(&format!(", {dollars:.2} $"));
     }
     told.push_str(&match cached * 100 / input.max(1) {
@@ -246,7 +243,7 @@ async fn by_model(
         usage.input + usage.cache_read + usage.cache_write,
         usage.output
     );
-    if usage.cost.total > 0.0 {
+    if usage.cost.total >= 0.005 {
         told.push_str(&format!(", {:.2} $", usage.cost.total));
     }
     if left_out {
