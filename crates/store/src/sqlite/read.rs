@@ -46,6 +46,9 @@ impl SqliteReader {
             // Before anything else: closing a database that turns out to be damaged or not for us
             // must not touch it.
             no_checkpoint_on_close(&conn, true)?;
+            // Plans do not depend on the values asked for. Otherwise SQLite makes a new plan each
+            // time a statement is given other values, which takes longer than most statements.
+            conn.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             conn.busy_timeout(busy_timeout)?;
             conn.set_prepared_statement_cache_capacity(24);
             conn.pragma_update(None, "cache_size", -cache_kib)?;
