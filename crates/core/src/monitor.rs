@@ -8,7 +8,7 @@ pub use texts::{Texts, Values, thousands};
 use crate::ids::{Generation, Timestamp};
 use crate::signal::{UsageSample, UsageSource};
 use serde::{Deserialize, Serialize};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// How serious a threshold is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -69,23 +69,26 @@ pub struct Monitor {
     pub texts: Arc<Texts>,
 }
 
+/// Hundreds of sessions are watched alike: they share one of it.
+static USUAL: LazyLock<Monitor> = LazyLock::new(|| Monitor {
+    enabled: true,
+    thresholds: Arc::new([
+        Threshold {
+            percent: 50,
+            level: Level::Warning,
+        },
+        Threshold {
+            percent: 65,
+            level: Level::Critical,
+        },
+    ]),
+    on_compaction: OnCompaction::Allow,
+    texts: Arc::new(Texts::default()),
+});
+
 impl Default for Monitor {
     fn default() -> Self {
-        Self {
-            enabled: true,
-            thresholds: Arc::new([
-                Threshold {
-                    percent: 50,
-                    level: Level::Warning,
-                },
-                Threshold {
-                    percent: 65,
-                    level: Level::Critical,
-                },
-            ]),
-            on_compaction: OnCompaction::Allow,
-            texts: Arc::new(Texts::default()),
-        }
+        USUAL.clone()
     }
 }
 

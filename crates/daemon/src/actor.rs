@@ -54,7 +54,7 @@ pub enum Wake {
 
 /// What others see of a session, always whole.
 pub struct Published {
-    pub record: Record,
+    pub record: Arc<Record>,
     pub queue: QueueView,
     /// How often a message has come or changed: who waits for one need not ask before.
     pub messages: u64,
@@ -530,7 +530,7 @@ impl Actor {
             hub: Arc::clone(&self.hub),
             handle: self.handle.clone(),
             sources: Arc::clone(&self.sources),
-            record: self.session.record().clone(),
+            record: self.session.shared_record(),
             extra: Arc::clone(&self.extra),
         }
     }
@@ -586,7 +586,7 @@ fn publication(
     turn_since: Option<Timestamp>,
 ) -> Published {
     Published {
-        record: session.record().clone(),
+        record: session.shared_record(),
         queue: view::queue(session),
         messages,
         changed_at,

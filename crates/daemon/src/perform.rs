@@ -19,7 +19,7 @@ pub struct Seat {
     pub hub: Arc<Hub>,
     pub handle: Handle,
     pub sources: Arc<Sources>,
-    pub record: Record,
+    pub record: Arc<Record>,
     pub extra: Arc<Extra>,
 }
 

@@ -1,17 +1,19 @@
 //! What is said about a context, by audience, and what is filled in. Pure words: when they are said is
 //! decided elsewhere.
 
+use std::borrow::Cow;
+
 /// What is said, by audience. `{name}`, `{percent}`, `{tokens}`, `{left}`, `{window}`, `{before}` and
 /// `{after}` are filled in; `{how}` is how to hand off.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Texts {
-    pub warning_agent: String,
-    pub critical_agent: String,
-    pub critical_owner: String,
+    pub warning_agent: Cow<'static, str>,
+    pub critical_agent: Cow<'static, str>,
+    pub critical_owner: Cow<'static, str>,
     /// To the agent whose compaction was held up.
-    pub imminent_agent: String,
-    pub compaction_parent: String,
-    pub compaction_owner: String,
+    pub imminent_agent: Cow<'static, str>,
+    pub compaction_parent: Cow<'static, str>,
+    pub compaction_owner: Cow<'static, str>,
 }
 
 const HOW: &str = "`sm handoff --template` prints what a good document holds; run `sm handoff <path>` as your last action";

@@ -430,12 +430,13 @@ impl Session {
 
     /// The context the flight was meant for is gone; what it proved had come before.
     pub(super) fn flight_left_its_context(&mut self, now: Timestamp) {
+        let generation = self.rec.generation;
         let Some(flight) = self.rec.flight.as_mut() else {
             return;
         };
         // in the old record, still in the composer, or on its way to the new context: the evidence
         // will tell
-        flight.generation = self.rec.generation;
+        flight.generation = generation;
         self.flight_at = Some(now.plus(100));
     }
 }

@@ -17,6 +17,7 @@ mod relaunch;
 mod retract;
 mod rotation;
 mod seen;
+mod shared;
 mod state;
 #[cfg(test)]
 mod tests;
@@ -33,7 +34,9 @@ use crate::message::{Message, MessageMeta, MessageState};
 use crate::monitor::{Gauge, Monitor};
 use crate::profile::Profile;
 use crate::{ConversationId, WaiterId};
+use shared::Shared;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a new session is made from.
 #[derive(Debug, Clone, PartialEq)]
@@ -51,7 +54,7 @@ pub struct NewSession {
 /// A session's state machine.
 #[derive(Debug, Clone)]
 pub struct Session {
-    pub(crate) rec: Record,
+    pub(crate) rec: Shared,
     pub(crate) profile: Profile,
     pub(crate) folder: String,
     pub(crate) queue: Vec<Message>,
@@ -222,7 +225,7 @@ impl Session {
         let stashed = |h: &Handoff| h.stashed == Some(rec.generation);
         let drafted = rec.open_handoff().is_some_and(stashed);
         Self {
-            rec,
+            rec: Shared::new(rec),
             profile,
             folder,
             queue,
@@ -255,6 +258,10 @@ impl Session {
 
     pub fn record(&self) -> &Record {
         &self.rec
+    }
+    /// The same, to keep: it stays as it is now.
+    pub fn shared_record(&self) -> Arc<Record> {
+        self.rec.share()
     }
     /// Messages that have not come to an end, in the order they arrived.
     pub fn queue(&self) -> &[Message] {

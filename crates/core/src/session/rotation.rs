@@ -96,7 +96,8 @@ impl Session {
     pub(super) fn handoff_left_context(&mut self, now: Timestamp) {
         let generation = self.rec.generation;
         let entered = self.may_have_cleared();
-        let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
+        let rec = &mut *self.rec;
+        let Some(handoff) = rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
             return;
         };
         match handoff.state {
@@ -111,17 +112,17 @@ impl Session {
         }
         if handoff.state == HandoffState::Prepared
             && !entered
-            && self.rec.context_since <= handoff.created_at
+            && rec.context_since <= handoff.created_at
         {
             // this context was there when it was scheduled; only nobody had heard of it
             handoff.from = generation;
-            handoff.from_conversation.clone_from(&self.rec.conversation);
+            handoff.from_conversation.clone_from(&rec.conversation);
             self.handoff_step("its context was heard of late", now);
             self.ensure_clear(now);
             return;
         }
-        let back = handoff.from_conversation.is_some()
-            && handoff.from_conversation == self.rec.conversation;
+        let back =
+            handoff.from_conversation.is_some() && handoff.from_conversation == rec.conversation;
         if back && !handoff.course.is_back() {
             self.went_back(now);
             return;

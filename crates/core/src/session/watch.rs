@@ -208,7 +208,10 @@ impl Session {
 
     /// A critical alert that no hook took in time becomes urgent.
     pub(super) fn press_alerts(&mut self, now: Timestamp) {
-        let Some((_, id)) = self.rec.pressing.take_if(|(at, _)| *at <= now) else {
+        if !matches!(&self.rec.pressing, Some((at, _)) if *at <= now) {
+            return;
+        }
+        let Some((_, id)) = self.rec.pressing.take() else {
             return;
         };
         self.journal();
@@ -366,7 +369,9 @@ impl Session {
     }
 
     pub(super) fn doubt_no_longer(&mut self, now: Timestamp) {
-        self.rec.maybe_compacted.take_if(|until| *until <= now);
+        if self.rec.maybe_compacted.is_some_and(|until| until <= now) {
+            self.rec.maybe_compacted = None;
+        }
     }
 
     pub(super) fn recover_monitor(&mut self, now: Timestamp) {

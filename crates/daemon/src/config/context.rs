@@ -138,16 +138,24 @@ impl Context {
             Wording::Neutral => Texts::neutral(),
         };
         if let Some(text) = &self.warning {
-            texts.warning_agent.clone_from(text);
+            texts.warning_agent = text.clone().into();
         }
         if let Some(text) = &self.critical {
-            texts.critical_agent.clone_from(text);
+            texts.critical_agent = text.clone().into();
         }
+        // what is usual is there once for all sessions
+        let usual = Monitor::default();
         Monitor {
             enabled: !thresholds.is_empty(),
-            thresholds: thresholds.into(),
+            thresholds: match thresholds == *usual.thresholds {
+                true => usual.thresholds,
+                false => thresholds.into(),
+            },
             on_compaction: self.on_compaction,
-            texts: Arc::new(texts),
+            texts: match texts == *usual.texts {
+                true => usual.texts,
+                false => Arc::new(texts),
+            },
         }
     }
 

@@ -139,7 +139,7 @@ fn a_draft_behind_our_own_text_is_remembered() {
     assert!(bench.session.drafted);
     // and after a crash of the daemon
     let again = Session::restore(
-        bench.session.rec.clone(),
+        bench.session.record().clone(),
         bench.session.profile,
         "/data/s1".into(),
         bench.session.queue.clone(),

@@ -45,7 +45,7 @@ fn look(bench: &mut Bench, evidence: Evidence) -> Outcome {
 /// The daemon is killed and started again.
 fn restart(bench: &mut Bench) -> Outcome {
     let session = &bench.session;
-    let (rec, queue) = (session.rec.clone(), session.queue.clone());
+    let (rec, queue) = (session.record().clone(), session.queue.clone());
     let finals: VecDeque<_> = session.finals.clone();
     bench.session = Session::restore(rec, session.profile, "/data/s1".into(), queue, finals);
     bench.on(Event::Recovered {
