@@ -15,6 +15,8 @@ use crate::lock::Owner;
 
 /// Larger than any document that is taken.
 const LARGEST: u64 = 33 << 20;
+/// Most files are smaller: they are read at once.
+const USUAL: usize = 8 << 10;
 /// The start of a process is known to a hundredth of a second, the lock's time to a second.
 const CLOCK_SLACK_S: i64 = 2;
 
@@ -71,7 +73,7 @@ impl Files for RealFiles {
         let Some(file) = unless_missing(File::open(path))? else {
             return Ok(None);
         };
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(USUAL);
         file.take(LARGEST + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > LARGEST {
             return Err(io::Error::new(ErrorKind::FileTooLarge, "it is too large"));

@@ -21,14 +21,11 @@ mod text;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use crate::commands::Cli;
 use crate::error::Kind;
 use crate::print::Printer;
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let cli = match commands::parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => {
             // Nothing can be done about a closed terminal.

@@ -2,6 +2,7 @@
 //!
 //! Nothing here asks the daemon: the files are the contract, and they work without one.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -14,10 +15,10 @@ use sm_channel::{
     ChannelError, ChannelName, DotFile, Files, HandoffId, Kind, Manifest, NewHandoff, Occupied,
     Place, RealFiles, Registry, Status, Which,
 };
-use sm_client::{Paths, Process};
+use sm_client::Paths;
 
 use super::channel_hook::ChannelHook;
-use super::channel_lib::Lib;
+use super::{alone, channel_lib::Lib};
 use crate::entry;
 use crate::error::{CommandError, Result};
 use crate::print::{self, Printer};
@@ -151,6 +152,22 @@ struct Clear {
 }
 
 impl Channel {
+    /// What was typed from the word `channel` on, if it is one of those that agents and their hooks
+    /// run, parsed by its own definition; or by that of all.
+    pub fn parse(typed: &[OsString]) -> Option<Self> {
+        let own = typed.get(1..).unwrap_or_default();
+        let what = match own.first().and_then(|name| name.to_str()) {
+            Some("create") => alone(own).map(What::Create),
+            Some("load") => alone(own).map(What::Load),
+            Some("lib") => alone(own).map(What::Lib),
+            Some("hook") => alone(own).map(What::Hook),
+            Some(_) | None => return alone(typed),
+        };
+        what.map(|command| Self {
+            command: Some(command),
+        })
+    }
+
     pub fn run(self, out: &mut Printer) -> Result<ExitCode> {
         let here = Here::find()?;
         let done = match self.command.unwrap_or(What::Ls(Ls::default())) {
@@ -303,7 +320,10 @@ impl Here {
 
 /// The program that runs us: a shell that called the library had its own pid there.
 pub(super) fn caller() -> u32 {
-    Process::parent().map_or_else(std::process::id, |parent| parent.pid)
+    match std::os::unix::process::parent_id() {
+        0 => std::process::id(), // it is in another namespace
+        parent => parent,
+    }
 }
 
 pub(super) fn told(error: ChannelError) -> CommandError {
@@ -358,7 +378,7 @@ impl Create {
 }
 
 pub(super) fn input(from: impl Read, path: &Path) -> Result<Vec<u8>> {
-    let mut text = Vec::new();
+    let mut text = Vec::with_capacity(16 << 10);
     from.take(LARGEST_INPUT + 1)
         .read_to_end(&mut text)
         .map_err(|error| CommandError::file(path, "read", &error))?;

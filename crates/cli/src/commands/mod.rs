@@ -43,9 +43,10 @@ mod stop;
 mod wait;
 mod whoami;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
 use crate::error::Result;
 use crate::print::Printer;
@@ -112,6 +113,41 @@ enum Command {
     Gc(gc::Gc),
     Completions(completions::Completions),
     Man(man::Man),
+}
+
+/// What was typed, the program's name first.
+///
+/// What agents and scripts run again and again is parsed by its own definition alone: making those
+/// of all commands takes longer than many a command. It is the same definition, so what it takes
+/// means the same; what it does not take, and every wish for help, is left to the whole.
+pub fn parse(typed: Vec<OsString>) -> std::result::Result<Cli, clap::Error> {
+    let own = typed.get(1..).unwrap_or_default();
+    let often = match own.first().and_then(|name| name.to_str()) {
+        Some("channel") => channel::Channel::parse(own).map(Command::Channel),
+        Some("handoff") => alone(own).map(Command::Handoff),
+        Some("ls") => alone(own).map(Command::Ls),
+        Some("run") => alone(own).map(Command::Run),
+        Some("send") => alone(own).map(Command::Send),
+        Some("serve") => alone(own).map(Command::Serve),
+        Some("show") => alone(own).map(Command::Show),
+        Some("wait") => alone(own).map(Command::Wait),
+        Some("whoami") => alone(own).map(Command::Whoami),
+        Some(_) | None => None,
+    };
+    match often {
+        Some(command) => Ok(Cli {
+            overview: overview::Overview::default(),
+            command: Some(command),
+        }),
+        None => Cli::try_parse_from(typed),
+    }
+}
+
+/// A command as if it were a program.
+fn alone<T: Args>(typed: &[OsString]) -> Option<T> {
+    let definition = T::augment_args(clap::Command::new("sm").disable_help_subcommand(true));
+    let matches = definition.try_get_matches_from(typed).ok()?;
+    T::from_arg_matches(&matches).ok()
 }
 
 pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
@@ -293,12 +329,25 @@ mod tests {
             ("sm eval fidelity --cuts 0.5,1.5", false),
             ("sm eval fidelity --budget none", false),
             ("sm eval", false),
+            ("sm channel --help", false),
+            ("sm channel help", false),
+            ("sm channel -V", false),
+            ("sm run --help", false),
+            ("sm run claude --help", true),
+            ("sm send --help api", false),
+            ("sm send api -- --help", true),
             ("sm lss", false),
             ("sm --json ls", false),
             ("sm serve --port 70000", false),
         ] {
             let parsed = Cli::try_parse_from(line.split(' '));
             assert_eq!(parsed.is_ok(), fine, "{line}: {parsed:?}");
+            let quickly = parse(line.split(' ').map(OsString::from).collect());
+            assert_eq!(
+                format!("{:?}", quickly.map_err(|error| error.to_string())),
+                format!("{:?}", parsed.map_err(|error| error.to_string())),
+                "{line}"
+            );
         }
     }
 }

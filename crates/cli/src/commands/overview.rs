@@ -14,7 +14,7 @@ use crate::text::{Look, Tone, count, one_line};
 /// Exited sessions are shown for so long.
 const SHOWN_AFTER_EXIT: i64 = 24 * 3600;
 
-#[derive(Debug, Args)]
+#[derive(Debug, Default, Args)]
 pub struct Overview {
     /// The overview as JSON: the same as `sm ls --json`.
     #[arg(long)]
