@@ -33,16 +33,15 @@ build:
 
 release:
 	@tools/needs.sh cc
-	$(CARGO) build --release --quiet -p sm-cli -p sm-testkit
-	@CARGO="$(CARGO)" tools/build-hook.sh
+	@CARGO="$(CARGO)" tools/build-programs.sh
+	$(CARGO) build --release --quiet -p sm-testkit
 
 agents:
 	@tools/install-agents.sh || echo "the real agent programs could not be installed; their tests will say that they are skipped"
 
 install:
 	@tools/needs.sh cc
-	$(CARGO) build --release --quiet -p sm-cli
-	@CARGO="$(CARGO)" tools/build-hook.sh
+	@CARGO="$(CARGO)" tools/build-programs.sh
 	@PREFIX="$(PREFIX)" tools/install.sh install
 
 uninstall:
