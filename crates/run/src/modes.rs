@@ -69,6 +69,28 @@ enum State {
     },
 }
 
+/// A sequence that begins here and is here to its end: its parameters, its last byte, and what
+/// follows. Those that are cut, or broken off by something else, are followed byte by byte.
+fn whole_sequence(state: State, bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
+    let rest = match state {
+        State::Text => bytes.strip_prefix(b"\x1b[")?,
+        State::Escape
+        | State::Charset
+        | State::Sequence
+        | State::String { .. }
+        | State::StringEscape { .. } => return None,
+    };
+    let end = rest
+        .iter()
+        .take(LONGEST)
+        .position(|byte| !matches!(byte, 0x20..=0x3f))?;
+    let (parameters, rest) = rest.split_at(end);
+    match rest.split_first()? {
+        (last @ 0x40..=0x7e, rest) => Some((parameters, *last, rest)),
+        _ => None,
+    }
+}
+
 impl Modes {
     pub fn saw(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
@@ -83,6 +105,11 @@ impl Modes {
             let Some(rest) = skip.and_then(|skip| bytes.get(skip..)) else {
                 return;
             };
+            if let Some((sequence, last, rest)) = whole_sequence(self.state, rest) {
+                self.sequence(sequence, last);
+                bytes = rest;
+                continue;
+            }
             let Some((byte, rest)) = rest.split_first() else {
                 return;
             };
@@ -139,6 +166,16 @@ impl Modes {
     }
 
     fn sequence(&mut self, sequence: &[u8], last: u8) {
+        // Colours are most of all sequences.
+        if last == b'm'
+            && sequence
+                .iter()
+                .all(|byte| matches!(byte, b'0'..=b'9' | b';'))
+        {
+            let mut parts = sequence.split(|byte| *byte == b';');
+            self.styled = !parts.all(|part| matches!(part, b"" | b"0"));
+            return;
+        }
         let Ok(text) = std::str::from_utf8(sequence) else {
             return;
         };
@@ -367,6 +404,13 @@ mod tests {
         .take(500_000)
         .collect();
         modes.saw(&noise);
+        // Whole sequences are taken at once, others byte by byte: both are the same.
+        let mut slowly = Modes::default();
+        for byte in &noise {
+            slowly.saw(&[*byte]);
+        }
+        slowly.sequence.clone_from(&modes.sequence);
+        assert_eq!(format!("{modes:?}"), format!("{slowly:?}"));
         modes.saw(b"\x1b[");
         modes.saw(&vec![b'1'; 1_000_000]);
         assert!(modes.sequence.len() <= LONGEST + 1);

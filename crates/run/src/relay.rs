@@ -416,10 +416,12 @@ impl<'a> Relay<'a> {
     fn show(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
         if !self.gone {
-            self.to_person.add(bytes);
-            if self.terminal.may_try() {
-                self.write_person();
-            }
+            // What the terminal takes at once is not copied first.
+            let rest = match self.to_person.is_empty() && self.terminal.may_try() {
+                true => self.write_some(bytes),
+                false => bytes,
+            };
+            self.to_person.add(rest);
         }
         self.at_line_start = *last == b'\n';
         self.modes.saw(bytes);
@@ -428,6 +430,22 @@ impl<'a> Relay<'a> {
             log.size(ws_col, ws_row);
             log.write(bytes, terminal_log::now());
         }
+    }
+
+    /// Gives the person's terminal what it takes; what is left of it.
+    fn write_some<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
+        while !bytes.is_empty() {
+            match self.terminal.write(bytes) {
+                Ok(0) | Err(Errno::AGAIN) => break,
+                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
+                Err(Errno::INTR) => {}
+                Err(_) => {
+                    self.gone = true;
+                    return &[];
+                }
+            }
+        }
+        bytes
     }
 
     fn write_person(&mut self) {
