@@ -108,9 +108,15 @@ fn command(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
 /// served first end their turns while the last still wait.
 fn crowd(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
     let (mut single, mut ours) = (Samples::default(), Samples::default());
+    let (mut blind_single, mut blind) = (Samples::default(), Samples::default());
     let mut cpu = [Duration::ZERO; 3];
     let mut messages = 0;
     for _ in 0..CROWD_ROUNDS {
+        for (agents, samples) in [(1, &mut blind_single), (CROWD, &mut blind)] {
+            std::thread::sleep(REST);
+            samples.add(bench.blindly(agents)?);
+            bench.all_idle()?;
+        }
         std::thread::sleep(REST);
         single.add(bench.at_once(1, Kind::Turn)?);
         bench.all_idle()?;
@@ -150,6 +156,16 @@ fn crowd(bench: &Bench<'_>, table: &mut Table) -> Result<()> {
                 before.p50() / ours.p50(),
             )
             .target(format!("within 2x one alone ({within:.1}x)"), within <= 2.0),
+    );
+    table.row(
+        Row::new("the same by one tmux command, nobody looks", spread(&blind)).against(
+            format!(
+                "one alone: {} ({:.1}x)",
+                spread(&blind_single),
+                blind.p50() / blind_single.p50()
+            ),
+            blind.p50() / ours.p50(),
+        ),
     );
     let [daemon, tmux, agents] =
         cpu.map(|time| ms(time.as_secs_f64() * 1e3 / messages.max(1) as f64));
@@ -281,6 +297,56 @@ impl Bench<'_> {
                 last = last.max(thread.join().map_err(|_| "a sender panicked")??);
             }
             Ok(last)
+        })
+    }
+
+    /// The least that it takes: one tmux command pastes and presses Enter for all of them, without a
+    /// look before or after, and nothing is written down. Until the last agent's hook has told that
+    /// its turn has begun.
+    fn blindly(&self, agents: usize) -> Result<Duration> {
+        let mut tmux = self.herd.env.command("tmux");
+        tmux.arg("-S").arg(self.herd.env.tmux_socket());
+        for number in 0..agents {
+            let (target, text) = (format!("={}:", name(number)), self.text(Kind::Turn).1);
+            if number > 0 {
+                tmux.arg(";");
+            }
+            tmux.args(["set-buffer", "-b", "blind", "--", &text, ";"]);
+            tmux.args(["paste-buffer", "-d", "-p", "-r", "-b", "blind", "-t"]);
+            tmux.args([&target, ";", "send-keys", "-t", &target, "Enter"]);
+        }
+        let links = (0..agents)
+            .map(|_| self.herd.link())
+            .collect::<Result<Vec<_>>>()?;
+        let asked = Barrier::new(agents + 1);
+        std::thread::scope(|scope| {
+            let told: Vec<_> = links
+                .into_iter()
+                .enumerate()
+                .map(|(number, mut link)| {
+                    let asked = &asked;
+                    scope.spawn(move || -> Result<Instant> {
+                        let target = format!(
+                            "/sessions/{}/wait?for=working&timeout_ms=20000",
+                            name(number)
+                        );
+                        asked.wait();
+                        link.get(&target)?.json()?;
+                        Ok(Instant::now())
+                    })
+                })
+                .collect();
+            asked.wait();
+            let began = Instant::now();
+            let typed = tmux.status()?;
+            if !typed.success() {
+                return Err("tmux refused".into());
+            }
+            let mut last = began;
+            for thread in told {
+                last = last.max(thread.join().map_err(|_| "who waits panicked")??);
+            }
+            Ok(last.duration_since(began))
         })
     }
 
