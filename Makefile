@@ -9,7 +9,7 @@ BIN = target/release
 help:
 	@echo "make demo       build and show the main job: no account, no key, under a minute"
 	@echo "make test       all checks: format, lints, unit, simulation, real tmux, real agents"
-	@echo "make install    sm, sm-hook, completions and man pages into PREFIX ($(PREFIX))"
+	@echo "make install    sm, sm-hook, sm-agent, completions and man pages into PREFIX ($(PREFIX))"
 	@echo "make uninstall  remove them again"
 	@echo "make bench      speed, side by side with what there was before"
 	@echo "make soak       the simulation for as long as asked: SCHEDULES=$(SCHEDULES)"
@@ -34,7 +34,7 @@ build:
 release:
 	@tools/needs.sh cc
 	@CARGO="$(CARGO)" tools/build-programs.sh
-	$(CARGO) build --release --quiet -p sm-testkit
+	$(CARGO) build --release --quiet -p sm-agent -p sm-testkit
 
 agents:
 	@tools/install-agents.sh || echo "the real agent programs could not be installed; their tests will say that they are skipped"
@@ -42,6 +42,7 @@ agents:
 install:
 	@tools/needs.sh cc
 	@CARGO="$(CARGO)" tools/build-programs.sh
+	$(CARGO) build --release --quiet -p sm-agent
 	@PREFIX="$(PREFIX)" tools/install.sh install
 
 uninstall:

@@ -192,6 +192,10 @@ impl Driver {
 
     pub fn shell_done(&mut self, command: String, outcome: ToolOutcome) {
         self.shells = self.shells.saturating_sub(1);
+        self.shells_done.push((command, outcome));
+    }
+
+    pub fn keep_shell(&mut self, command: String, outcome: &ToolOutcome) {
         let output: Vec<String> = outcome
             .content
             .iter()
@@ -218,6 +222,7 @@ impl Driver {
             self.tell(Update::Error(error.to_string()));
             return;
         }
+        self.turn.set_entries(self.live.entries);
         self.tell(Update::ShellDone { command, output });
     }
 }

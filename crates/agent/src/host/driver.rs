@@ -13,7 +13,7 @@ use super::options::Options;
 use super::protocol::{Command, Update};
 use super::tasks::{Done, Place, Question, Results};
 use crate::session::SessionError;
-use crate::tools;
+use crate::tools::{self, ToolOutcome};
 use crate::turn::{Event, Turn};
 
 /// How long the end of the program waits for what it has cancelled.
@@ -40,6 +40,8 @@ pub(super) struct Driver {
     /// Where a document waits for a person's edits.
     pub editing: Option<std::path::PathBuf>,
     pub shells: usize,
+    /// Commands of the person's that ended while a turn was under way.
+    pub shells_done: Vec<(String, ToolOutcome)>,
 }
 
 impl Host {
@@ -66,6 +68,7 @@ impl Host {
             jobs: CancellationToken::new(),
             editing: None,
             shells: 0,
+            shells_done: Vec::new(),
         };
         tokio::spawn(driver.drive(incoming, done));
         (commands, outgoing)
@@ -129,6 +132,12 @@ impl Driver {
                     self.abandon(&error);
                     break;
                 }
+            }
+        }
+        if self.turn.is_idle() {
+            // Between a call and its result there is no place for anything else.
+            for (command, outcome) in std::mem::take(&mut self.shells_done) {
+                self.keep_shell(command, &outcome);
             }
         }
     }

@@ -98,6 +98,11 @@ impl Turn {
         self.session.limit = limit;
     }
 
+    /// Something was added to the session beside the turns.
+    pub fn set_entries(&mut self, entries: usize) {
+        self.session.entries = entries;
+    }
+
     pub fn step(&mut self, event: Event, now: u64) -> Vec<Effect> {
         let mut effects = Vec::new();
         let out = &mut effects;

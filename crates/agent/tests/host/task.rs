@@ -1,6 +1,7 @@
 //! A whole piece of work: read, edit, a test that fails, a fix, a handoff in the middle, the end.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
@@ -202,4 +203,84 @@ fn an_interrupt_from_outside_ends_it_and_says_so() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130), "{output:?}");
     assert_eq!(result(&output)["outcome"], "interrupted");
+}
+
+/// Runs until this many lines were read, then kills it as nothing else can.
+fn killed_after(bench: &Bench, count: usize) -> Vec<Value> {
+    let mut child = bench
+        .command(&[
+            "-p",
+            "RUN: echo a\nTHEN: echo b\nTHEN: echo c",
+            "--json",
+            "--yes",
+        ])
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let reader = BufReader::new(child.stdout.take().unwrap());
+    let shown: Vec<Value> = reader
+        .lines()
+        .take(count)
+        .map(|line| serde_json::from_str(&line.unwrap()).unwrap())
+        .collect();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    shown
+}
+
+fn session_files(bench: &Bench) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let folders = std::fs::read_dir(bench.home.path().join("data/agent/sessions"));
+    for folder in folders.into_iter().flatten() {
+        let files = std::fs::read_dir(folder.unwrap().path()).unwrap();
+        let files = files.map(|file| file.unwrap().path());
+        found.extend(files.filter(|file| file.extension().is_some_and(|e| e == "jsonl")));
+    }
+    found
+}
+
+#[test]
+fn nothing_that_was_shown_is_missing_after_a_kill_at_any_moment() {
+    let mut furthest = 0;
+    for count in 0..16 {
+        // One handoff by itself at the end of the turn.
+        let bench = Bench::new("[handoff]\ntokens = 1\nfacts = 0\n");
+        bench.model.control(|c| c.reply = Some(DOCUMENT.to_owned()));
+        let shown = killed_after(&bench, count);
+        furthest = furthest.max(shown.len());
+        let files = session_files(&bench);
+        let mut kept = String::new();
+        for file in &files {
+            sm_agent::session::read(file).unwrap_or_else(|error| panic!("{error}"));
+            kept.push_str(&std::fs::read_to_string(file).unwrap());
+        }
+        for line in &shown {
+            let id = line["id"].as_str().unwrap_or_default();
+            match line["type"].as_str().unwrap() {
+                "tool" => assert!(
+                    kept.contains(&format!("\"id\":\"{id}\"")),
+                    "{count}: {line}"
+                ),
+                "tool_result" => {
+                    assert!(
+                        kept.contains(&format!("\"toolCallId\":\"{id}\"")),
+                        "{count}: {line}"
+                    );
+                }
+                "session" => {
+                    let path = line["path"].as_str().unwrap();
+                    assert!(
+                        files.iter().any(|file| file.ends_with(path)),
+                        "{count}: {line}"
+                    );
+                }
+                "handoff" => assert!(
+                    kept.contains("\"customType\":\"handoff\""),
+                    "{count}: {line}"
+                ),
+                _ => {}
+            }
+        }
+    }
+    assert!(furthest >= 9, "the kills came at every moment: {furthest}");
 }

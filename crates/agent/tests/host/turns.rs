@@ -216,3 +216,35 @@ async fn a_command_of_the_person_is_told_to_the_model() {
         "{messages}"
     );
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_command_of_the_person_does_not_come_between_a_call_and_its_result() {
+    let mut desk = Desk::new();
+    desk.start().await;
+    desk.send(Command::Shell(
+        "until [ -e go ]; do sleep 0.02; done; echo of the person".into(),
+    ));
+    desk.send(Command::Prompt(
+        "RUN: touch go; until [ -e done ]; do sleep 0.02; done".into(),
+    ));
+    let go = desk.cwd().join("go");
+    let seen = tokio::time::timeout(DEADLINE, async {
+        while !go.exists() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    });
+    seen.await.unwrap();
+    std::fs::write(desk.cwd().join("done"), "").unwrap();
+    desk.until("the command's end", |u| {
+        matches!(u, Update::ShellDone { .. })
+    })
+    .await;
+    desk.prompt("SAY: whole").await;
+    let body = desk.requests().last().unwrap().body.clone();
+    let results = body["messages"]
+        .to_string()
+        .matches("\"tool_result\"")
+        .count();
+    assert_eq!(results, 1, "{body}");
+    assert!(body["messages"].to_string().contains("of the person"));
+}

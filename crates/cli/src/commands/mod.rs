@@ -1,6 +1,7 @@
 //! The commands, one file each: arguments whose comments are the help, and a `run` that asks
 //! the daemon and prints.
 
+mod agent;
 mod alias;
 mod archive;
 mod archive_run;
@@ -80,6 +81,7 @@ SM_HOME=<dir> keeps configuration, state and data of a separate instance in one 
 enum Command {
     New(new::New),
     Run(run::Run),
+    Agent(agent::Agent),
     Ls(ls::Ls),
     Show(show::Show),
     Context(context::Context),
@@ -155,6 +157,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         None => cli.overview.run(out),
         Some(Command::New(command)) => command.run(out),
         Some(Command::Run(command)) => return command.run(),
+        Some(Command::Agent(command)) => command.run(),
         Some(Command::Ls(command)) => command.run(out),
         Some(Command::Show(command)) => command.run(out),
         Some(Command::Context(command)) => command.run(out),
