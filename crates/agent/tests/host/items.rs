@@ -532,7 +532,7 @@ async fn item_20_the_threshold_is_exceeded_only_by_more_than_it() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn item_21_a_document_can_be_saved_and_a_failure_to_do_so_is_no_failure() {
+async fn item_21_a_document_can_be_saved_to_a_file_of_its_own() {
     for (save, automatic, saved) in [
         (Save::Never, true, false),
         (Save::Automatic, true, true),
