@@ -225,6 +225,54 @@ impl Walk {
         panic!("{whole:?} was not taken\n{}", self.about());
     }
 
+    /// A person in a shell of theirs who stops the agent with Ctrl+Z and brings it back with `fg`.
+    /// `line` starts it.
+    #[track_caller]
+    pub fn stops_and_goes_on(&self, line: &str, goodbye: &str) {
+        self.command(
+            PANE,
+            Path::new("/bin/bash"),
+            &["--norc", "--noprofile", "-i"],
+        );
+        let enter = |text: &str| {
+            self.tmux.type_text(PANE, text).unwrap();
+            self.tmux.key(PANE, "Enter").unwrap();
+        };
+        enter(&format!("{} {line}", binary("sm").unwrap().display()));
+        self.reached("work", 1);
+        self.go_on("work", 1);
+        self.wait_seen("RUN done");
+        for n in 1..=2 {
+            self.tmux.key(PANE, "C-z").unwrap();
+            let stopped = || self.seen().matches("[1]+  Stopped").count() >= n;
+            let stopped = wait_until(PATIENCE, || stopped().then_some(()));
+            assert!(stopped.is_some(), "{}", self.about());
+            enter(&format!("echo the shell is back $((40 + {n}))"));
+            self.wait_seen(&format!("the shell is back 4{n}"));
+            enter("fg");
+            let text = format!("go on after stop {n}");
+            let taken = || {
+                let contexts = self.contexts();
+                let mut texts = contexts.iter().flatten().flat_map(texts_of);
+                texts.any(|said| said.trim() == text)
+            };
+            // What is typed before the agent has its terminal back may be thrown away by it.
+            for _ in 0..20 {
+                self.tmux.type_text(PANE, "g").unwrap();
+                let seen = || self.seen().contains("› g") || self.seen().contains("❯\u{a0}g");
+                if wait_until(Duration::from_secs(3), || seen().then_some(())).is_some() {
+                    break;
+                }
+            }
+            self.tmux.key(PANE, "C-u").unwrap();
+            self.say(&text, taken);
+        }
+        // One prompt of the shell at first, two after each stop, one at the end.
+        self.say(goodbye, || self.seen().matches("bash-").count() >= 6);
+        enter("exit");
+        assert_eq!(self.code(), 0, "{}", self.about());
+    }
+
     /// Types the agent's own goodbye; the code that the command ends with.
     #[track_caller]
     pub fn leave(&self, goodbye: &str) -> i32 {

@@ -363,3 +363,13 @@ fn run_loses_nothing_that_is_typed_while_contexts_change() {
     walk.writes_while_contexts_change(LOW, over);
     assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
 }
+
+#[test]
+fn run_stops_with_its_agent_and_goes_on_with_it() {
+    let Some(walk) = walk("run_stops_with_its_agent_and_goes_on_with_it") else {
+        return;
+    };
+    walk.tokens(LOW);
+    let line = format!("run claude {} -- 'begin the work'", MODEL.join(" "));
+    walk.stops_and_goes_on(&line, "/exit");
+}

@@ -137,3 +137,14 @@ fn run_names_the_terminals_that_codex_leaves_behind() {
     walk.wait_seen("RUN done");
     assert_eq!(walk.leave("/quit"), 0, "{}", walk.about());
 }
+
+#[test]
+fn run_stops_with_its_agent_and_goes_on_with_it() {
+    let Some(world) = World::codex("run_stops_with_its_agent_and_goes_on_with_it") else {
+        return;
+    };
+    let walk = Walk::new(world);
+    walk.when(&[("begin the work", "RUN: sh step work")]);
+    walk.tokens(LOW);
+    walk.stops_and_goes_on("run codex -m fake-gpt 'begin the work'", "/quit");
+}
