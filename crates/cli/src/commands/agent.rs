@@ -1,12 +1,11 @@
 //! `sm agent`: starts sm's own agent, which is a program of its own.
 
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::Command;
 
 use clap::Args;
 
-use crate::error::{CommandError, Result};
+use crate::companion::become_agent;
+use crate::error::Result;
 
 /// sm's own coding agent: interactive in the terminal, or one prompt with `-p`.
 ///
@@ -26,17 +25,6 @@ pub struct Agent {
 
 impl Agent {
     pub fn run(self) -> Result<()> {
-        let beside = std::env::current_exe()
-            .ok()
-            .and_then(|own| Some(own.parent()?.join("sm-agent")))
-            .filter(|path| path.is_file());
-        let error = Command::new(beside.unwrap_or_else(|| "sm-agent".into()))
-            .arg("agent")
-            .args(self.arguments)
-            .exec();
-        Err(
-            CommandError::not_usable(format!("sm-agent cannot be started: {error}"))
-                .hint("install sm and sm-agent into the same directory: `make install`"),
-        )
+        become_agent("agent", &self.arguments)
     }
 }

@@ -17,6 +17,7 @@ mod doctor;
 mod eval;
 mod events;
 mod gc;
+mod generate;
 mod handoff;
 mod handoff_generate;
 mod handoffs;
@@ -98,6 +99,7 @@ enum Command {
     Queue(queue::Queue),
     Handoff(handoff::Handoff),
     Handoffs(handoffs::Handoffs),
+    Generate(generate::Generate),
     Channel(channel::Channel),
     Pin(pin::Pin),
     Hooks(hooks::Hooks),
@@ -174,6 +176,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Queue(command)) => command.run(out),
         Some(Command::Handoff(command)) => return command.run(out),
         Some(Command::Handoffs(command)) => command.run(out),
+        Some(Command::Generate(command)) => command.run(),
         Some(Command::Channel(command)) => return command.run(out),
         Some(Command::Pin(command)) => command.run(out),
         Some(Command::Alias(command)) => command.run(out),
