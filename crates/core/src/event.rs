@@ -3,6 +3,7 @@
 use crate::handoff::{Guards, NewHandoff, Prepared};
 use crate::ids::{ConversationId, HandoffId, Process, Timestamp};
 use crate::message::NewMessage;
+use crate::session::Hosted;
 use crate::signal::{Activity, Evidence, Fact, HookCall, StatusReading};
 use crate::{MessageId, SessionName, WaiterId};
 
@@ -57,6 +58,8 @@ pub enum Event {
         code: Option<i32>,
         signal: Option<i32>,
     },
+    /// What the host of the agent (`sm run`) says about its process and its context.
+    Hosted(Box<Hosted>),
     /// The terminal of this launch is gone and nobody knows how the agent ended.
     TerminalGone {
         launch: u32,
@@ -141,6 +144,7 @@ impl Event {
             Self::Started { .. } => "started",
             Self::LaunchFailed { .. } => "launch failed",
             Self::Exited { .. } => "exited",
+            Self::Hosted(_) => "hosted",
             Self::TerminalGone { .. } => "terminal gone",
             Self::NotResumed { .. } => "not resumed",
             Self::Probed { .. } => "probed",

@@ -34,5 +34,6 @@ pub use message::{
 pub use monitor::{Gauge, Level, Monitor, OnCompaction, Taken, Texts, Threshold};
 pub use profile::{AgentKind, Clear, ClearProof, PasteFit, Profile, StopAnswer};
 pub use session::{
-    Flight, MessageChange, NewSession, Outcome, Persist, Phase, Record, Session, State,
+    Flight, Host, Hosted, MessageChange, NewSession, Opening, Outcome, Persist, Phase, Record,
+    Session, State,
 };

@@ -10,8 +10,8 @@ use crate::sources::Sources;
 use crate::stored::{Extra, StoredRef, Terminal};
 use crate::{archive, clock, handoff, logging, view};
 use sm_core::{
-    Answer, Effect, Event, Handoff, Message, MessageChange, MessageId, Outcome, Persist, Record,
-    Session, Timestamp,
+    Answer, Effect, Event, Handoff, Host, Message, MessageChange, MessageId, Outcome, Persist,
+    Record, Session, Timestamp,
 };
 use sm_store::{
     Commit, EventRow, HandoffRow, MessageRow, MessageUpdate, OutboxRow, SessionRow, StoreError,
@@ -89,12 +89,14 @@ pub struct Actor {
     stuck: Vec<Effect>,
 }
 
-/// A renamed session may fall under another rule.
+/// A renamed session may fall under another rule, and so does one that changes its host.
 fn watch_by_config(hub: &Hub, session: &mut Session) {
     let record = session.record();
     let cwd = std::path::Path::new(&record.cwd);
     let context = &hub.config.context;
-    let monitor = context.monitor(record.agent, record.name.as_str(), cwd);
+    let mut monitor = context.monitor(record.agent, record.name.as_str(), cwd);
+    // it watches its own context, and rotates it
+    monitor.enabled &= record.host != Host::Run;
     session.set_monitor(monitor);
 }
 
@@ -262,7 +264,10 @@ impl Actor {
         let generation = self.session.record().generation;
         let lived = self.session.record().state.is_live();
         let word = event.word();
-        let renamed = matches!(event, Event::Rename(_));
+        let renamed = matches!(
+            event,
+            Event::Rename(_) | Event::Hosted(_) | Event::LaunchAsked { .. }
+        );
         let outcome = self.session.step(event, now);
         logging::step(&self.session, word, &outcome, now);
         if renamed {

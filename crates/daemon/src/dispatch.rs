@@ -265,6 +265,10 @@ async fn spooled(hub: &Arc<Hub>, line: Line) -> Option<(Handle, Spooled)> {
     let handle = SessionId::new(line.session.clone())
         .ok()
         .and_then(|id| hub.sessions.get(&id))?;
+    if line.agent == "run" {
+        api::run_ended(&handle, line.body.as_bytes());
+        return Some((handle, Spooled::Exit));
+    }
     if line.agent == "launch" {
         if let Err(error) = api::launcher_report(hub, &handle, &line.event, line.body.as_bytes()) {
             tracing::warn!(?error, "a spooled report of a launcher was not understood");

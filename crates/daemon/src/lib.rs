@@ -17,6 +17,7 @@ mod endings;
 mod fault;
 mod gc;
 pub mod handoff;
+pub mod host;
 mod hub;
 mod journal;
 mod launch;

@@ -5,11 +5,9 @@ use crate::endings::Ending;
 use crate::hub::{Handle, Hub};
 use crate::sources::Sources;
 use crate::stored::Extra;
-use crate::{fault, handoff, launch, notify, probe, terminate};
+use crate::{fault, handoff, host, launch, notify, probe, terminate};
 use serde::{Deserialize, Serialize};
-use sm_core::signal::ScreenMark;
-use sm_core::{Effect, Event, Key, KeyOutcome, MessageId, NewMessage, Record, SessionId, WaiterId};
-use sm_runtime::Typed;
+use sm_core::{Effect, Event, MessageId, NewMessage, Record, SessionId, WaiterId};
 use sm_store::Commit;
 use std::sync::Arc;
 use std::time::Duration;
@@ -67,13 +65,13 @@ pub fn perform(seat: Seat, effect: Effect) {
             tokio::spawn(async move {
                 let mut texts = pastes.iter();
                 let ok = match texts.next() {
-                    Some(first) => paste(&seat, first, guard).await,
+                    Some(first) => host::paste(&seat, first, guard).await,
                     None => false,
                 };
                 if ok {
                     for text in texts {
                         // what becomes of it is seen in the composer
-                        paste(&seat, text, None).await;
+                        host::paste(&seat, text, None).await;
                     }
                 }
                 done();
@@ -82,7 +80,7 @@ pub fn perform(seat: Seat, effect: Effect) {
         }
         Effect::Press { flight, key, guard } => {
             tokio::spawn(async move {
-                let outcome = press(&seat, key, guard).await;
+                let outcome = host::press(&seat, key, guard).await;
                 done();
                 seat.event(Event::Pressed { flight, outcome });
             });
@@ -151,59 +149,6 @@ fn spill(seat: &Seat, message: &MessageId, text: &str) {
     if let Err(error) = written {
         seat.hub
             .problem(format!("{} could not be written: {error}", file.display()));
-    }
-}
-
-async fn paste(seat: &Seat, text: &str, guard: Option<ScreenMark>) -> bool {
-    let Some(pane) = seat.extra.terminal.as_ref().and_then(|t| t.pane_id()) else {
-        return false;
-    };
-    match seat.hub.tmux.paste(pane, text, guard.as_ref()).await {
-        Ok(Typed::Done) => true,
-        Ok(Typed::ScreenMoved) => false,
-        Err(error) => {
-            tracing::warn!(session = %seat.record.id, %error, "paste failed");
-            // unknown whether it was done: the composer is looked at as if it had been
-            !matches!(
-                error,
-                sm_runtime::Error::ServerGone | sm_runtime::Error::NotFound(_)
-            )
-        }
-    }
-}
-
-async fn press(seat: &Seat, key: Key, guard: Option<ScreenMark>) -> KeyOutcome {
-    let Some(pane) = seat.extra.terminal.as_ref().and_then(|t| t.pane_id()) else {
-        return KeyOutcome::Failed;
-    };
-    let key = match key {
-        Key::Enter => sm_runtime::Key::Enter,
-        Key::Escape => sm_runtime::Key::Escape,
-        Key::Stash => sm_runtime::Key::Stash,
-        Key::Erase => sm_runtime::Key::Erase,
-    };
-    match seat
-        .hub
-        .tmux
-        .press(pane, key, guard.map(mark).as_ref())
-        .await
-    {
-        Ok(Typed::Done) => KeyOutcome::Pressed,
-        Ok(Typed::ScreenMoved) => KeyOutcome::ScreenMoved,
-        Err(error) => {
-            tracing::warn!(session = %seat.record.id, %error, "key not pressed");
-            KeyOutcome::Failed
-        }
-    }
-}
-
-fn mark(mark: ScreenMark) -> sm_runtime::ScreenMark {
-    sm_runtime::ScreenMark {
-        cursor_x: mark.cursor_x,
-        cursor_y: mark.cursor_y,
-        title: mark.title,
-        history: mark.history,
-        alternate: mark.alternate,
     }
 }
 

@@ -1,13 +1,14 @@
 //! Asking every source at one moment: process, status file, transcript, title and screen.
 
 use crate::fault;
+use crate::host;
 use crate::perform::Seat;
 use crate::sources::{self, Reach};
 use crate::transcripts;
 use sm_agents::kind;
 use sm_core::signal::{Activity, Composer, Evidence, ScreenReading};
 use sm_core::{AgentKind, Event};
-use sm_runtime::{Capture, Screen};
+use sm_runtime::Screen;
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     let open = match seat.record.seeks_context() {
@@ -39,7 +40,7 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
             .filter(|reading| process.start == 0 || reading.process.start == process.start),
         (Some(_), None) | (None, Some(_)) | (None, None) => None,
     };
-    let screen = look(&seat).await;
+    let screen = host::look(&seat).await;
     let title = screen.as_ref().map_or(Activity::Unknown, |screen| {
         kind::read_title(seat.record.agent, &screen.mark.title)
     });
@@ -121,28 +122,6 @@ fn watch_status(seat: &Seat) {
     {
         let changed = crate::watch::Changed::Status(seat.record.id.clone());
         seat.hub.watcher.watch(&path, changed);
-    }
-}
-
-async fn look(seat: &Seat) -> Option<Screen> {
-    let pane = seat.extra.terminal.as_ref()?.pane_id()?;
-    match seat
-        .hub
-        .tmux
-        .capture(
-            pane,
-            Capture {
-                colours: true,
-                history_lines: 0,
-            },
-        )
-        .await
-    {
-        Ok(screen) => Some(screen),
-        Err(error) => {
-            tracing::debug!(session = %seat.record.id, %error, "screen not readable");
-            None
-        }
     }
 }
 

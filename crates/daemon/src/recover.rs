@@ -6,7 +6,7 @@ use crate::archive;
 use crate::hub::{Handle, Hub};
 use crate::launch;
 use crate::perform::{self, Told};
-use crate::stored::{Stored, Terminal};
+use crate::stored::{RunHost, Stored, Terminal};
 use crate::watch::Changed;
 use sm_agents::kind;
 use sm_core::{Event, Message, MessageMeta, Session, SessionId};
@@ -122,7 +122,8 @@ pub async fn find_the_living(
         let terminal = pane.filter(|_| now.extra.terminal.is_none()).map(|pane| {
             Terminal::new(pane.session_name.clone(), pane.session, pane.pane, pane.pid)
         });
-        let terminal_alive = pane.is_some() || ended.contains(&id);
+        let run_alive = now.extra.run.as_ref().is_some_and(RunHost::is_alive);
+        let terminal_alive = pane.is_some() || run_alive || ended.contains(&id);
         if now.record.state.is_live() && !terminal_alive {
             tracing::warn!(session = %now.record.name, "its terminal is gone");
         }

@@ -30,6 +30,9 @@ pub struct Extra {
     /// SHA-256 of the session's secret, hex.
     pub secret_hash: String,
     pub terminal: Option<Terminal>,
+    /// The `sm run` that hosts it, in place of a terminal of ours.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run: Option<RunHost>,
     /// Where the agent keeps its own files (Claude: ~/.claude, Codex: ~/.codex).
     pub agent_home: Option<PathBuf>,
     /// A conversation that has taken a prompt: one without a transcript keeps none, and what is not
@@ -71,5 +74,35 @@ impl Terminal {
     }
     pub fn session_id(&self) -> Option<sm_runtime::TmuxSessionId> {
         self.session.parse().ok()
+    }
+}
+
+/// An `sm run` and the way to it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunHost {
+    pub pid: u32,
+    pub start: u64,
+    pub socket: PathBuf,
+    /// The terminal that a person sees it on.
+    pub tty: Option<String>,
+    pub channel: String,
+    /// The document that its present context was begun from.
+    #[serde(default)]
+    pub handoff: Option<String>,
+}
+
+impl RunHost {
+    /// Whether exactly this one still runs.
+    pub fn is_alive(&self) -> bool {
+        self.process().is_alive()
+    }
+    pub fn is(&self, other: &Self) -> bool {
+        self.process() == other.process()
+    }
+    fn process(&self) -> sm_client::process::Process {
+        sm_client::process::Process {
+            pid: self.pid,
+            start: self.start,
+        }
     }
 }

@@ -3,6 +3,7 @@
 
 use crate::actor::Wake;
 use crate::fault;
+use crate::host;
 use crate::perform::Seat;
 use crate::platform;
 use crate::stored::Terminal;
@@ -16,11 +17,16 @@ const KILL: i32 = 9;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a launcher may take to tell of its agent's end.
 const REPORT_PATIENCE: Duration = Duration::from_secs(5);
+/// How long a run may take to end its agent: it gives it 10 s.
+const RUN_PATIENCE: Duration = Duration::from_secs(12);
 /// How often it is looked for processes that were started while others were ended.
 const ROUNDS: u32 = 3;
 const LOOK: Duration = Duration::from_millis(50);
 
 pub async fn terminate(seat: Seat) {
+    if seat.extra.run.is_some() && ended_by_run(&seat).await {
+        return;
+    }
     let own: Vec<Process> = seat
         .record
         .process
@@ -51,6 +57,18 @@ pub async fn terminate(seat: Seat) {
         let launch = seat.record.launch;
         seat.event(Event::TerminalGone { launch });
     }
+}
+
+/// Whether the run has ended its agent, by its own verified way. One that does not answer is not
+/// waited for: then the agent is ended as any other.
+async fn ended_by_run(seat: &Seat) -> bool {
+    if let Err(error) = host::end(&seat.extra).await {
+        tracing::warn!(session = %seat.record.id, %error, "sm run does not end its agent");
+        return false;
+    }
+    let mut seen = seat.handle.subscribe();
+    let over = seen.wait_for(|p| !p.record.state.is_live());
+    tokio::time::timeout(RUN_PATIENCE, over).await.is_ok()
 }
 
 /// Ends the agent's own process and what it started. Its terminal and its launcher stay: the agent

@@ -2,8 +2,8 @@
 
 use crate::actor::Published;
 use crate::api::types::{
-    ContextView, EventView, MessageView, OpenHandoffView, QueueView, SenderView, SessionView,
-    TmuxView,
+    ContextView, EventView, MessageView, OpenHandoffView, QueueView, RunView, SenderView,
+    SessionView, TmuxView,
 };
 use crate::clock::rfc3339;
 use sm_client::Paths;
@@ -40,9 +40,17 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
                 session: Some(terminal.name.clone()),
                 pane: Some(terminal.pane.clone()),
             }),
+        run: extra.run.as_ref().map(|run| RunView {
+            pid: run.pid,
+            tty: run.tty.clone(),
+            channel: run.channel.clone(),
+        }),
         pid: record.process.map(|process| process.pid),
         exit_code: record.exit_code,
-        last_handoff_path: record.handoff.as_deref().and_then(handoff_path),
+        last_handoff_path: match &extra.run {
+            Some(run) => run.handoff.clone(),
+            None => record.handoff.as_deref().and_then(handoff_path),
+        },
         handoff: record.open_handoff().map(|open| OpenHandoffView {
             id: open.id.to_string(),
             state: open.state.word().to_string(),

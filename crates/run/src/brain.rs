@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use sm_client::process::Process;
+use sm_core::signal::ScreenMark;
 
 use crate::RunError;
 
@@ -92,6 +93,26 @@ pub enum Control {
     Replay,
     /// Keys go to the agent again; those that were kept are given to [`Brain::unsent`].
     GiveBack,
+    /// Keys for the agent, from somebody who has looked at its screen. The brain is told what became
+    /// of them.
+    Enter(Entry),
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    pub no: u64,
+    pub bytes: Vec<u8>,
+    /// Only if this is still the screen.
+    pub guard: Option<ScreenMark>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Entered {
+    Done,
+    /// The screen is another one, or the person types: nothing was typed.
+    Moved,
+    /// There is no agent to type to.
+    Nobody,
 }
 
 /// How an agent ended.
@@ -192,6 +213,17 @@ pub trait Brain {
     /// Keys that no agent will get.
     fn unsent(&mut self, bytes: &[u8]) {
         let _ = bytes;
+    }
+
+    /// What became of a [`Control::Enter`].
+    fn entered(&mut self, no: u64, entered: Entered) {
+        let _ = (no, entered);
+    }
+
+    /// Whether the screen is still this one.
+    fn still_shows(&self, mark: &ScreenMark) -> bool {
+        let _ = mark;
+        false
     }
 
     /// It meant an agent that is not the one that runs.

@@ -21,15 +21,17 @@ mod pty;
 mod relay;
 pub mod rotate;
 mod run;
+mod screen;
 mod signals;
 mod terminal;
 mod typed;
 mod typing;
 mod wait;
 
-pub use brain::{Brain, Control, Ended, Farewell, Next, NoRotation, Report, Run};
+pub use brain::{Brain, Control, Ended, Entered, Entry, Farewell, Next, NoRotation, Report, Run};
 pub use error::RunError;
 pub use plain::plain;
 pub use run::run;
+pub use screen::{Looked, Screen};
 pub use sm_client::process::Process;
 pub use terminal::Terminal;

@@ -4,6 +4,8 @@
 //! the other. It looks at what it passes on only to know which modes have to be undone and whether
 //! the person has said goodbye, and it never decides whether an agent lives on: that is the brain's.
 
+mod enter;
+
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -20,7 +22,7 @@ use crate::pty::Pty;
 use crate::signals::Signals;
 use crate::typing::Typing;
 use crate::wait::{self, Ready, Source};
-use crate::{Brain, Control, Ended, Process, Report, Run, RunError, Terminal};
+use crate::{Brain, Control, Ended, Entered, Process, Report, Run, RunError, Terminal};
 
 /// So much is read before it has to be shown.
 const MOST_OUTPUT: usize = 64 * 1024;
@@ -53,6 +55,8 @@ pub struct Relay<'a> {
     at_line_start: bool,
     /// How many agents there were.
     started: u32,
+    /// When the person last pressed a key.
+    typed_at: Option<Instant>,
 }
 
 /// The agent's side.
@@ -108,6 +112,7 @@ impl<'a> Relay<'a> {
             notices: Vec::new(),
             at_line_start: true,
             started: 0,
+            typed_at: None,
         }
     }
 
@@ -231,6 +236,10 @@ impl<'a> Relay<'a> {
     fn ask(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
         while let Some(control) = brain.control() {
             match control {
+                Control::Enter(entry) => {
+                    let entered = self.enter(hosted, brain, &entry);
+                    brain.entered(entry.no, entered);
+                }
                 Control::End { agent, .. } if agent != hosted.agent() => {
                     brain.refused(agent, Some(hosted.agent()));
                 }
@@ -255,6 +264,7 @@ impl<'a> Relay<'a> {
             Control::Replay => self.typing.replay(),
             Control::GiveBack => self.give_back(brain),
             Control::End { .. } => {}
+            Control::Enter(entry) => brain.entered(entry.no, Entered::Nobody),
         }
     }
 
@@ -370,6 +380,7 @@ impl<'a> Relay<'a> {
                     self.to_agent.add(&self.typing.saw(typed, goodbye));
                 }
                 brain.typed(typed);
+                self.note_keys(read);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.gone = true,

@@ -5,12 +5,14 @@ use crate::parser::{Csi, Parser, Perform};
 use crate::row::{Cell, DIM, HALF, REVERSE};
 use crate::screen::{Erase, Screen, erase};
 use crate::size::Size;
+use crate::titles::Titles;
 
 /// A terminal to be looked at.
 #[derive(Debug, Clone)]
 pub struct Glass {
     parser: Parser,
     shown: Shown,
+    titles: Titles,
 }
 
 #[derive(Debug, Clone)]
@@ -18,6 +20,8 @@ struct Shown {
     screen: Screen,
     /// The program wants to know what is pasted (`?2004`).
     pastes: bool,
+    /// How many rows have left the screen for good.
+    gone: u64,
 }
 
 impl Glass {
@@ -27,12 +31,15 @@ impl Glass {
             shown: Shown {
                 screen: Screen::new(size),
                 pastes: false,
+                gone: 0,
             },
+            titles: Titles::default(),
         }
     }
 
     /// Takes more output; it may be cut anywhere.
     pub fn feed(&mut self, bytes: &[u8]) {
+        self.titles.feed(bytes);
         self.parser.feed(bytes, 0, &mut self.shown);
         self.shown.forget();
     }
@@ -83,6 +90,24 @@ impl Glass {
         (number(x), number(screen.cursor.y))
     }
 
+    pub fn size(&self) -> Size {
+        self.shown.screen.size
+    }
+
+    /// What the program calls its terminal.
+    pub fn title(&self) -> &str {
+        self.titles.title()
+    }
+
+    /// How many rows have left the screen upwards.
+    pub fn scrolled(&self) -> u64 {
+        self.shown.gone + self.shown.screen.primary.above as u64
+    }
+
+    pub fn is_alternate(&self) -> bool {
+        self.shown.screen.alternate.is_some()
+    }
+
     /// Whether the program takes pastes between marks.
     pub fn takes_pastes(&self) -> bool {
         self.shown.pastes
@@ -99,6 +124,7 @@ impl Shown {
         .into_iter()
         .flatten()
         {
+            self.gone += grid.gone.len() as u64;
             grid.gone.clear();
             grid.moves.clear();
         }
@@ -245,6 +271,11 @@ mod tests {
             glass.feed(format!("line {n}\r\n").as_bytes());
         }
         assert_eq!(glass.rows(), ["line 99997", "line 99998", "line 99999", ""]);
+        assert!(glass.scrolled() >= 99_990 && glass.is_alternate());
+        assert_eq!(glass.title(), "");
+        glass.feed(b"\x1b]0;busy\x07\x1b[?1049l");
+        assert!(!glass.is_alternate());
+        assert_eq!(glass.title(), "busy");
         glass.feed(b"\x1b[?2004l");
         assert!(!glass.takes_pastes());
         glass.resize(Size::new(5, 2));

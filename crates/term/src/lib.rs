@@ -22,6 +22,7 @@ mod saved;
 mod screen;
 mod size;
 mod story;
+mod titles;
 
 pub use escape::{sanitize_for_display, strip};
 pub use glass::Glass;

@@ -116,6 +116,7 @@ pub mod tests {
                 ..ContextView::default()
             },
             tmux: TmuxView::default(),
+            run: None,
             pid: Some(4242),
             exit_code: None,
             last_handoff_path: None,

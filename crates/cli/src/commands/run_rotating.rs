@@ -88,12 +88,14 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let id = wanted.id;
     let folder = Folder::make(&paths, &id).map_err(|error| unusable(error.to_string()))?;
     let (program, mut args) = program(&config, agent, named);
+    let fixed = args.len();
     args.extend(given);
     let rules = rules(&config, wanted.restarts);
     let setup = Setup {
         agent,
         program,
         args,
+        fixed,
         agent_home: kind::agent_home(agent, |key| std::env::var(key).ok()),
         cwd,
         hook_program: sm_daemon::hook_program(),

@@ -21,6 +21,7 @@ mod kill_points;
 mod kill_points_messages;
 mod ledger;
 mod life;
+mod own_terminal;
 mod pins;
 mod run_person;
 mod seed2;

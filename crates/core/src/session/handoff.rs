@@ -339,6 +339,7 @@ impl Session {
 
     /// The successor stops for the first time: who waited may speak in answer to it.
     pub(super) fn first_turn_over(&mut self, now: Timestamp) {
+        self.opening_over();
         let prompted = self
             .rec
             .open_handoff()
@@ -461,7 +462,7 @@ impl Session {
     /// Whether a message has to wait for the handoff.
     pub(super) fn is_frozen(&self, message: &Message) -> bool {
         let Some(open) = self.rec.open_handoff() else {
-            return false;
+            return self.rec.opening.is_some();
         };
         match message.meta.purpose {
             Purpose::Said | Purpose::Warning | Purpose::Alert => true,

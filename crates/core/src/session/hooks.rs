@@ -104,6 +104,7 @@ impl Session {
                 self.rec.stop_answers = 0;
                 self.compaction_left(now);
                 self.consume_submitted(now);
+                self.opening_prompted(now);
                 self.open_turn();
                 self.prompt_proves(&text, Proof::Hook, now);
                 self.become_state(State::Working, "a prompt was accepted", now);

@@ -1,6 +1,6 @@
 //! Launch, exit, loss, restore, and starting again after a crash of the daemon.
 
-use super::{Flight, Phase, Session, State};
+use super::{Flight, Host, Phase, Session, State};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
@@ -152,6 +152,8 @@ impl Session {
     /// Starts the agent: in that conversation, or in a new one.
     pub(super) fn start(&mut self, resume: Option<ConversationId>, now: Timestamp) {
         let first = self.rec.launch == 0;
+        self.rec.host = Host::Tmux;
+        self.rec.opening = None;
         self.rec.launch += 1;
         self.rec.last_signal = self.rec.last_signal.max(now);
         self.rec.process = None;
@@ -326,8 +328,7 @@ impl Session {
         if launch != self.rec.launch {
             return; // another one has taken its place
         }
-        let why = "its terminal is gone (the tmux server or the machine was stopped)";
-        self.lose(why, now);
+        self.lose(self.gone_with(), now);
     }
 
     fn lose(&mut self, why: &str, now: Timestamp) {
@@ -391,7 +392,7 @@ impl Session {
         if !terminal_alive {
             let why = match (&self.rec.state, self.rec.process) {
                 (State::Starting, None) => "sm was restarted before the agent had started",
-                _ => "its terminal is gone (the tmux server or the machine was stopped)",
+                _ => self.gone_with(),
             };
             self.lose(why, now);
             return;
@@ -434,6 +435,7 @@ impl Session {
         }
         if self.rec.turn_open {
             self.rec.turn_open = false;
+            self.opening_over();
             self.record_line(
                 EntryKind::Turn,
                 format!("turn {} ended{how}", self.rec.turn.0),

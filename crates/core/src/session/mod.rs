@@ -9,6 +9,7 @@ mod delivery;
 mod flight;
 mod handoff;
 mod hooks;
+mod hosted;
 mod landing;
 mod life;
 mod queue;
@@ -23,6 +24,7 @@ mod state;
 mod tests;
 mod watch;
 
+pub use hosted::{Host, Hosted, Opening};
 pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
 
@@ -200,6 +202,8 @@ impl Session {
             maybe_compacted: None,
             pressing: None,
             compaction_told: None,
+            host: Host::Tmux,
+            opening: None,
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -303,6 +307,7 @@ impl Session {
                 code,
                 signal,
             } => self.exited(launch, code, signal, now),
+            Event::Hosted(told) => self.hosted(*told, now),
             Event::TerminalGone { launch } => self.terminal_gone(launch, now),
             Event::NotResumed { launch } => self.not_resumed(launch, now),
             Event::Probed { probe, evidence } => self.probed(probe, &evidence, now),
@@ -347,6 +352,7 @@ impl Session {
             self.check_at,
             self.flight_at,
             self.handoff_at,
+            self.rec.opening,
             self.rec.pressing.as_ref().map(|(at, _)| *at),
             self.compaction_at,
             expiry,
@@ -378,6 +384,7 @@ impl Session {
             self.handoff_at = None;
             self.handoff_overdue(now);
         }
+        self.opening_overdue(now);
         self.press_alerts(now);
         self.tell_compaction_in_time(now);
     }

@@ -91,7 +91,7 @@ impl Session {
 
     /// What waits for a handoff says so from the moment on at which it was scheduled.
     pub(super) fn hold_frozen(&mut self, now: Timestamp) {
-        if self.rec.open_handoff().is_none() {
+        if self.rec.open_handoff().is_none() && self.rec.opening.is_none() {
             return;
         }
         let frozen: Vec<MessageId> = self

@@ -1,7 +1,7 @@
 //! What the other sources say: transcript, status file, title, output, and evidence from a probe.
 //! They correct the state when a hook is missing, and never overrule a newer hook.
 
-use super::{Session, State};
+use super::{Host, Session, State};
 use crate::ids::Timestamp;
 use crate::message::{Proof, Way};
 use crate::signal::{Activity, Composer, Evidence, Fact, StatusReading};
@@ -187,7 +187,7 @@ impl Session {
         }
         if self.rec.process.is_none()
             && self.rec.state == State::Starting
-            && self.rec.open_handoff().is_some()
+            && (self.rec.open_handoff().is_some() || self.rec.host == Host::Run)
         {
             return; // between two processes: the screen is that of the one that ended
         }

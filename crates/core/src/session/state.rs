@@ -1,5 +1,6 @@
 //! Where a session stands, and what of it is journaled.
 
+use super::hosted::Host;
 use super::seen::Seen;
 use crate::handoff::{Handoff, HandoffState};
 use crate::ids::{
@@ -138,6 +139,12 @@ pub struct Record {
     /// Tokens before and after a compaction that people are still to be told of.
     #[serde(default)]
     pub compaction_told: Option<(Option<u64>, Option<u64>)>,
+    /// Who owns its process and its terminal.
+    #[serde(default)]
+    pub host: Host,
+    /// The context was begun with a prompt of its host's: until then others wait for its first turn.
+    #[serde(default)]
+    pub opening: Option<Timestamp>,
 }
 
 fn never_held_up() -> ((Generation, u32), u32) {

@@ -79,6 +79,10 @@ pub async fn hook(
         _ => {
             let event = incoming.event.clone();
             let agent = handle.now().record.agent;
+            if headers.contains_key(wire::ANSWERED_HEADER) {
+                deliver(&hub, &handle, incoming, None).await;
+                return nothing(); // messages wait for the next hook: this one has its answer
+            }
             if let Some(ask) = request_in(&handle, &incoming, &secret) {
                 let said = asked::by_hook(&hub, &handle, ask).await;
                 let said = said.map_or(Answer::Nothing, |text| Answer::Context { text });

@@ -17,6 +17,7 @@ pub mod openapi;
 mod output;
 mod pins;
 mod read;
+mod runs;
 pub mod serve;
 mod sessions;
 pub mod types;
@@ -27,6 +28,7 @@ pub use handoffs::of_session as stored_handoffs;
 pub use hooks::{Incoming, deliver as deliver_hook};
 pub use launch::report as launcher_report;
 pub use output::last_lines;
+pub use runs::spooled_end as run_ended;
 
 use crate::hub::Hub;
 use axum::Router;
@@ -88,6 +90,8 @@ pub fn router(hub: Shared) -> Router {
         .route("/events", get(events::follow))
         .route("/hooks/context-usage", post(hooks::context_usage))
         .route("/hooks/{agent}/{event}", post(hooks::hook))
+        .route("/runs/{session}", post(runs::tell))
+        .route("/runs/{session}/hold", post(runs::hold))
         .route("/mailbox/{waiter}/taken", post(hooks::taken))
         .route("/launch/{session}/{launch}", post(launch::fetch))
         .route("/launch/{session}/{launch}/started", post(launch::started))

@@ -140,7 +140,7 @@ pub async fn create(
 }
 
 /// A person may name any parent; a process inside a session has to be of that session.
-fn parent(
+pub(super) fn parent(
     hub: &Shared,
     body: &NewSessionBody,
     headers: &HeaderMap,
@@ -163,7 +163,7 @@ fn parent(
 }
 
 /// The name that was asked for, or one that is made up; free among live sessions.
-fn name(
+pub(super) fn name(
     hub: &Shared,
     body: &NewSessionBody,
     agent: AgentKind,
@@ -369,7 +369,13 @@ pub async fn restore(
                 now.record.name,
                 now.record.word()
             ),
-            format!("attach to it: sm attach {}", now.record.name),
+            match &now.extra.run {
+                Some(_) => format!(
+                    "it runs in a terminal of its own: sm show {}",
+                    now.record.name
+                ),
+                None => format!("attach to it: sm attach {}", now.record.name),
+            },
         ));
     }
     let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
@@ -380,6 +386,10 @@ pub async fn restore(
     )
     .map_err(|error| ApiError::conflict(error.to_string(), error.hint()))?;
     hub.launches.remember(&handle.id, body.env);
+    if now.extra.run.is_some() {
+        // it goes on in a terminal of ours
+        handle.send(Wake::Extra(Box::new(|extra| extra.run = None)));
+    }
     if let (Some(cols), Some(rows)) = (body.cols, body.rows) {
         handle.send(Wake::Extra(Box::new(move |extra| {
             extra.cols = cols;
@@ -470,6 +480,21 @@ pub async fn attach(
     let handle = read::session(&hub, &wanted)?;
     let now = handle.now();
     let name = &now.record.name;
+    if let Some(run) = now
+        .extra
+        .run
+        .as_ref()
+        .filter(|_| now.record.state.is_live())
+    {
+        let tty = run.tty.as_deref().unwrap_or("another terminal");
+        return Err(ApiError::conflict(
+            format!(
+                "{name} runs in its own terminal ({tty}, sm run with pid {}): there is nothing to attach to",
+                run.pid
+            ),
+            format!("watch it with: sm output {name} --follow"),
+        ));
+    }
     let Some(terminal) = now
         .extra
         .terminal

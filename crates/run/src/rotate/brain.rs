@@ -16,19 +16,25 @@ use sm_channel::{ChannelError, DotFile, Put, RealFiles, SessionLine};
 use sm_client::PathError;
 use sm_client::process::Process;
 use sm_client::wire;
+use sm_core::signal::ScreenMark;
 use sm_core::{AgentKind, ConversationId};
 use sm_daemon::api::types::HandoffBody;
+use sm_daemon::ask::secret_hash;
 use sm_daemon::clock;
 
 use super::arguments;
+use super::link;
+use super::passed;
 use super::rotation::{After, Ending, Rotation, Rules, Stop};
 use super::server::{self, Reply, Request};
 use super::session::{Handed, Session, Setup, Then};
 use crate::RunError;
-use crate::brain::{Brain, Control, Ended, Next, Report, Run};
+use crate::brain::{Brain, Control, Ended, Entered, Next, Report, Run};
 
 /// As a shell says that somebody pressed Ctrl+C.
 const INTERRUPTED: i32 = 130;
+/// How long the agent's hooks wait for us: we may have to ask a daemon.
+const HOOK_MS: &str = "500";
 /// How often is looked for what no hook tells.
 const LOOK_EVERY: Duration = Duration::from_millis(250);
 
@@ -72,8 +78,10 @@ impl Rotating {
         let session = Arc::new(Session::new(setup, Rotation::new(rules), ring));
         let hearing = Arc::clone(&session);
         server::serve(listener, Arc::new(move |request| route(&hearing, request)))?;
+        let over = watch(&session)?;
+        link::keep(Arc::clone(&session), Arc::clone(&over))?;
         let brain = Self {
-            over: watch(&session)?,
+            over,
             session,
             bell,
             farewell: None,
@@ -136,6 +144,9 @@ impl Rotating {
             .env(wire::SESSION_VAR, &setup.id)
             .env(wire::SECRET_VAR, &setup.secret)
             .env(wire::RUN_VAR, setup.folder.path());
+        if std::env::var_os(wire::TIMEOUT_VAR).is_none() {
+            run = run.env(wire::TIMEOUT_VAR, HOOK_MS);
+        }
         run = match kind::hooks(setup.agent) {
             Hooks::WithLaunch => run.env(wire::HOOKS_VAR, wire::HOOKS_INJECTED),
             Hooks::None => run.without_env(wire::HOOKS_VAR),
@@ -154,6 +165,10 @@ impl Rotating {
         let session = &self.session;
         let setup = &session.setup;
         let mut state = session.lock();
+        state.from = handed.as_ref().map(|handed| {
+            let path = setup.place.archived(&handed.id);
+            path.to_string_lossy().into_owned()
+        });
         state.begin_again(handed);
         if let Err(error) = setup.place.ensure() {
             session.log(&format!("the channel's folders: {error}"));
@@ -267,6 +282,7 @@ impl Rotating {
                     &format!("The agent was not started again: {error}"),
                     Some(&kept),
                 );
+                self.session.tell_end(Some(1), None);
                 self.close();
                 Next::Exit(1)
             }
@@ -303,10 +319,12 @@ impl Brain for Rotating {
 
     fn typed(&mut self, bytes: &[u8]) {
         self.session.desk().typed(bytes, Instant::now());
+        self.session.screen.typed(bytes);
     }
 
     fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
         self.session.desk().shown(bytes, cols, rows);
+        self.session.screen.saw(bytes, cols, rows);
     }
 
     fn unsent(&mut self, bytes: &[u8]) {
@@ -316,8 +334,17 @@ impl Brain for Rotating {
     fn abandoned(&mut self) {
         let handed = self.session.lock().pending.take();
         self.say_goodbye("The agent was ended", handed.as_ref());
+        self.session.tell_end(Some(INTERRUPTED), None);
         self.close();
         self.session.setup.folder.remove();
+    }
+
+    fn entered(&mut self, no: u64, entered: Entered) {
+        self.session.entries.done(no, entered);
+    }
+
+    fn still_shows(&self, mark: &ScreenMark) -> bool {
+        self.session.screen.mark().as_ref() == Some(mark)
     }
 
     fn refused(&mut self, meant: Process, runs: Option<Process>) {
@@ -370,6 +397,12 @@ impl Brain for Rotating {
                 self.say_goodbye(&format!("sm run stops: {why}"), prepared.as_ref());
             }
         }
+        let (code_told, signal) = match report.ended {
+            Ended::Exited(code) => (Some(code), None),
+            Ended::Signalled(signal) => (None, Some(signal)),
+            Ended::TerminalGone => (None, Some(SIGHUP)),
+        };
+        self.session.tell_end(code_told, signal);
         self.close();
         if report.ended != Ended::TerminalGone && !lost {
             self.session.setup.folder.remove();
@@ -383,10 +416,13 @@ impl Brain for Rotating {
             &format!("The agent was not started again: {error}"),
             handed.as_ref(),
         );
+        self.session.tell_end(Some(127), None);
         self.close();
         Next::Exit(127)
     }
 }
+
+const SIGHUP: i32 = 1;
 
 /// Whether a person has ended the agent. One that we have told to end is ours, whatever was typed
 /// before, unless its own end says otherwise.
@@ -432,14 +468,20 @@ fn route(session: &Arc<Session>, request: Request) -> Reply {
         .map(str::to_owned)
         .collect();
     let words: Vec<&str> = path.iter().map(String::as_str).collect();
-    let proven = request.header(wire::SECRET_HEADER) == Some(session.setup.secret.as_str());
+    let secret = request.header(wire::SECRET_HEADER);
+    let proven = secret == Some(session.setup.secret.as_str());
+    // All that a daemon keeps of it.
+    if secret == Some(secret_hash(&session.setup.secret).as_str()) {
+        return by_daemon(session, &request, &words);
+    }
     match (request.method.as_str(), words.as_slice()) {
         ("GET", ["health"]) => json(&serde_json::json!({"ok": true, "pid": std::process::id()})),
         _ if !proven => Reply::of(
             403,
             &br#"{"error":"this is not a process of this run"}"#[..],
         ),
-        ("POST", ["hooks", _, "mailbox"]) => Reply::nothing(),
+        ("POST", ["hooks", _, "mailbox"]) => session.mailbox(&request),
+        ("POST", ["mailbox", waiter, "taken"]) => session.taken(waiter, &request),
         ("POST", ["hooks", agent, "statusline"]) if *agent == session.setup.agent.as_str() => {
             status_line(session, &request)
         }
@@ -454,6 +496,28 @@ fn route(session: &Arc<Session>, request: Request) -> Reply {
         _ => json_of(
             404,
             &serde_json::json!({"error": "sm run does not know this; it needs the daemon"}),
+        ),
+    }
+}
+
+/// What the daemon that has this run as a session may ask for.
+fn by_daemon(session: &Arc<Session>, request: &Request, words: &[&str]) -> Reply {
+    match (request.method.as_str(), words) {
+        ("GET", ["terminal", "screen"]) => match session.shown() {
+            Some(screen) => json(&screen),
+            None => json_of(
+                404,
+                &serde_json::json!({"error": "the screen is not known"}),
+            ),
+        },
+        ("POST", ["terminal", "type"]) => match serde_json::from_slice(&request.body) {
+            Ok(body) => json(&session.type_in(body)),
+            Err(error) => json_of(400, &serde_json::json!({"error": error.to_string()})),
+        },
+        ("POST", ["end"]) => json(&serde_json::json!({"ended": session.end_by_order()})),
+        _ => json_of(
+            404,
+            &serde_json::json!({"error": "sm run does not know this"}),
         ),
     }
 }
@@ -479,9 +543,11 @@ fn hook(session: &Arc<Session>, event: &str, request: &Request) -> Reply {
         }
         None => heard.printed,
     };
-    let reply = match printed.is_empty() {
-        true => Reply::nothing(),
-        false => Reply::of(200, printed),
+    let theirs = session.pass_on(event, request, &printed, &heard.then);
+    let reply = match (printed.is_empty(), theirs.is_empty()) {
+        (false, _) => Reply::of(200, printed),
+        (true, false) => Reply::of(200, theirs),
+        (true, true) => Reply::nothing(),
     };
     let session = Arc::clone(session);
     match heard.then {
@@ -506,10 +572,14 @@ fn status_line(session: &Arc<Session>, request: &Request) -> Reply {
         },
         _ => "–% ctx".to_owned(),
     };
-    let told = hook(session, "statusline", request);
-    Reply {
-        status: 200,
-        body: text.into_bytes(),
-        then: told.then,
-    }
+    let ancestors = request.header(wire::ANCESTORS_HEADER).unwrap_or_default();
+    let heard = session.hook("statusline", &request.body, ancestors);
+    let pass_on = passed::sample_afterwards(session, request);
+    let leaves = Arc::clone(session);
+    Reply::of(200, text.into_bytes()).then(move || {
+        pass_on();
+        if let Then::Leave(leaving) = heard.then {
+            leaves.leave(&leaving);
+        }
+    })
 }

@@ -105,6 +105,8 @@ pub enum Event {
     },
     /// It took that back.
     TakenBack,
+    /// It goes on with what somebody said at the end of its turn.
+    GoesOn,
     /// Another program wants this context to be left. It was checked whose it is.
     Signalled,
     /// What the person is doing.
@@ -309,6 +311,12 @@ impl Rotation {
             }
             Event::TakenBack => {
                 self.document = None;
+                Vec::new()
+            }
+            Event::GoesOn => {
+                self.working = true;
+                self.stopped = false;
+                self.worked = true;
                 Vec::new()
             }
             Event::Signalled => match self.rules.restarts.never() {

@@ -40,6 +40,7 @@ impl Request {
 pub struct Reply {
     pub status: u16,
     pub body: Vec<u8>,
+    headers: Vec<(&'static str, String)>,
     pub then: Option<Box<dyn FnOnce() + Send>>,
 }
 
@@ -52,8 +53,17 @@ impl Reply {
         Self {
             status,
             body: body.into(),
+            headers: Vec::new(),
             then: None,
         }
+    }
+
+    /// The value must be a word of ours.
+    pub fn header(mut self, name: &'static str, value: String) -> Self {
+        if wire::is_header_value(&value) {
+            self.headers.push((name, value));
+        }
+        self
     }
 
     pub fn then(mut self, then: impl FnOnce() + Send + 'static) -> Self {
@@ -101,12 +111,16 @@ fn answer(mut stream: UnixStream, handler: &Handler) -> io::Result<()> {
         Some(request) => handler(request),
         None => Reply::of(400, Vec::new()),
     };
-    let head = format!(
-        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n\r\n",
+    let mut head = format!(
+        "HTTP/1.1 {} {}\r\ncontent-type: application/json\r\ncontent-length: {}\r\nconnection: close\r\n",
         reply.status,
         reason(reply.status),
         reply.body.len()
     );
+    for (name, value) in &reply.headers {
+        head.push_str(&format!("{name}: {value}\r\n"));
+    }
+    head.push_str("\r\n");
     let mut bytes = head.into_bytes();
     bytes.extend_from_slice(&reply.body);
     let written = stream.write_all(&bytes).and_then(|()| stream.flush());
@@ -123,6 +137,7 @@ fn reason(status: u16) -> &'static str {
         204 => "No Content",
         400 => "Bad Request",
         403 => "Forbidden",
+        503 => "Service Unavailable",
         _ => "Not Found",
     }
 }

@@ -8,7 +8,7 @@ use std::collections::{HashMap, VecDeque};
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sm_agents::{answer, kind, parse_hook};
@@ -22,11 +22,14 @@ use sm_daemon::{Keeper, clock};
 
 use super::desk::Desk;
 use super::folder::{About, Folder};
+use super::hands::{Entries, withdraw};
 use super::level::{Reading, status_line};
+use super::link::Link;
 use super::person::Replay;
 use super::rotation::{Document, Effect, Event, Moment, Notice, Rotation, Why};
 use super::transcript::Follower;
 use crate::brain::Control;
+use crate::screen::Screen;
 
 /// An agent writes its record a moment after it has spoken. A hook waits 230 ms in all.
 const FOR_THE_RECORD: Duration = Duration::from_millis(150);
@@ -37,8 +40,10 @@ pub struct Setup {
     pub agent: AgentKind,
     /// Program and fixed arguments.
     pub program: Vec<String>,
-    /// What the person wrote behind the agent's name.
+    /// What the configuration says, and what the person wrote behind the agent's name.
     pub args: Vec<String>,
+    /// How many of them are the configuration's.
+    pub fixed: usize,
     pub cwd: PathBuf,
     /// Where the agent keeps its own files.
     pub agent_home: Option<PathBuf>,
@@ -82,6 +87,12 @@ pub struct State {
     pub follower: Option<Follower>,
     pub keeper: Option<Keeper>,
     pub generation: u32,
+    /// When the process was started.
+    pub begun: sm_core::Timestamp,
+    /// It began with our own prompt, and that turn is not over.
+    pub opening: bool,
+    /// The document that it began from.
+    pub from: Option<String>,
     window: Option<u64>,
     tokens: Option<u64>,
     answered: bool,
@@ -122,6 +133,10 @@ pub struct Session {
     bell: UnixStream,
     /// A channel's lock is the process's: our threads take turns.
     channels: Mutex<()>,
+    /// The daemon that has it as a session, if one runs.
+    pub link: Link,
+    pub screen: Arc<Screen>,
+    pub entries: Entries,
 }
 
 /// What a hook is answered, and what follows.
@@ -159,6 +174,9 @@ impl Session {
                 follower: None,
                 keeper: None,
                 generation: 0, // until the first begins
+                begun: clock::now(),
+                opening: false,
+                from: None,
                 window: None,
                 tokens: None,
                 answered: false,
@@ -181,6 +199,9 @@ impl Session {
             outbox: Mutex::new(VecDeque::new()),
             bell,
             channels: Mutex::new(()),
+            link: Link::new(),
+            screen: Arc::default(),
+            entries: Entries::default(),
         }
     }
 
@@ -201,6 +222,11 @@ impl Session {
         outbox.push_back(control);
         // Full: it rings already.
         let _ = (&self.bell).write(&[1]);
+    }
+
+    pub fn withdraw(&self, no: u64) -> bool {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        withdraw(&mut outbox, no)
     }
 
     pub fn next_control(&self) -> Option<Control> {
@@ -261,11 +287,13 @@ impl Session {
                 background_tasks, ..
             } => {
                 self.read_answer(state);
+                state.opening = false;
                 let background = background_tasks;
                 (vec![Event::Stopping { background }], Then::Nothing)
             }
             Signal::TurnBroken(reason) => {
                 self.read(state);
+                state.opening = false;
                 let event = match reason {
                     BreakReason::Interrupted | BreakReason::Denied => Event::Interrupted,
                     BreakReason::ApiError(_) | BreakReason::Other(_) => Event::Broken,
@@ -575,6 +603,8 @@ fn notice_text(notice: Notice, state: &State) -> String {
 impl State {
     /// For a new process.
     pub fn begin_again(&mut self, handed: Option<Handed>) {
+        self.begun = clock::now();
+        self.opening = handed.is_some();
         self.process = None;
         self.conversation = None;
         self.follower = None;

@@ -1,0 +1,293 @@
+//! An agent under `sm run`, in a person's own terminal, while a daemon runs: it is a session like any
+//! other, and the run is hurt by nothing that becomes of the daemon.
+
+use crate::world::{DEADLINE, World, eventually, process, text};
+use rustix::process::Signal;
+use serde_json::Value;
+use sm_client::http::Request;
+use sm_testkit::clean::{RecordKind, binary};
+use sm_testkit::tmux::Tmux;
+use sm_testkit::wait_until;
+use std::path::PathBuf;
+
+/// A person's own terminal, with `sm run` in it. It is tmux's, which the daemon knows nothing of.
+struct Own {
+    world: World,
+    tmux: Tmux,
+}
+
+const PANE: &str = "person";
+
+impl Own {
+    /// With a daemon that runs already.
+    fn new() -> Self {
+        Self::with_config("")
+    }
+
+    fn with_config(more: &str) -> Self {
+        let world = World::with_config(more);
+        world.sm(&["ls"]).exits(0);
+        Self {
+            world,
+            tmux: Tmux::new().unwrap(),
+        }
+    }
+
+    fn code_file(&self) -> PathBuf {
+        self.world.env.home().join("code")
+    }
+
+    fn start(&self, args: &[&str]) {
+        let script = "\"$@\"; echo $? > \"$HOME/code\"; exec cat";
+        let sm = binary("sm").unwrap();
+        let mut argv: Vec<String> = ["sh", "-c", script, "x"].map(str::to_owned).into();
+        argv.push(sm.to_string_lossy().into_owned());
+        argv.extend(args.iter().map(|arg| (*arg).to_owned()));
+        let (env, cwd) = (self.world.env.env(), self.world.env.project());
+        self.tmux.start(PANE, (100, 30), &cwd, &env, &argv).unwrap();
+    }
+
+    /// `sm run claude`, known to the daemon and idle: what is known of it.
+    #[track_caller]
+    fn claude(&self) -> Value {
+        self.start(&["run", "claude"]);
+        self.registered()
+    }
+
+    #[track_caller]
+    fn registered(&self) -> Value {
+        let found = || {
+            let all = self.world.sm(&["ls", "--json"]).json();
+            let first = all.as_array()?.first()?.clone();
+            (first["state"] == "idle" && first["pid"].is_u64()).then_some(first)
+        };
+        wait_until(DEADLINE, found).unwrap_or_else(|| panic!("not registered\n{}", self.about()))
+    }
+
+    fn screen(&self) -> String {
+        self.tmux
+            .call(&["capture-pane", "-p", "-t", &format!("={PANE}:")])
+            .unwrap_or_default()
+    }
+
+    #[track_caller]
+    fn shows(&self, part: &str) {
+        let there = || self.screen().contains(part).then_some(());
+        assert!(
+            wait_until(DEADLINE, there).is_some(),
+            "{part:?} is not to be seen\n{}",
+            self.about()
+        );
+    }
+
+    #[track_caller]
+    fn code(&self) -> i32 {
+        let file = self.code_file();
+        let ended = || std::fs::read_to_string(&file).ok()?.trim().parse().ok();
+        wait_until(DEADLINE, ended).unwrap_or_else(|| panic!("it goes on\n{}", self.about()))
+    }
+
+    fn about(&self) -> String {
+        let log = self.world.env.home().join(".claude/handoff/handoff.log");
+        format!(
+            "── screen\n{}\n── handoff.log\n{}\n── sessions\n{}",
+            self.screen(),
+            std::fs::read_to_string(log).unwrap_or_default(),
+            self.world.sm(&["ls", "--json"]).out,
+        )
+    }
+}
+
+fn name(session: &Value) -> String {
+    text(&session["name"])
+}
+
+#[test]
+fn a_run_is_a_session_of_the_daemon_that_runs() {
+    let own = Own::new();
+    let world = &own.world;
+    let session = own.claude();
+    let id = text(&session["id"]);
+    assert!(id.starts_with("run-"), "{session}");
+    assert_eq!(session["agent"], "claude");
+    assert_eq!(session["generation"], 1);
+    assert_eq!(session["cwd"], world.env.project().to_str().unwrap());
+    assert_eq!(session["run"]["channel"], "global");
+    assert!(
+        text(&session["run"]["tty"]).starts_with("/dev/"),
+        "{session}"
+    );
+    assert!(session["conversation_id"].is_string(), "{session}");
+    assert_eq!(session["tmux"]["pane"], Value::Null);
+    let agent = process(&session["pid"]);
+
+    let given = name(&session);
+    let target = format!("/sessions/{given}/attach");
+    let (status, refused) = world.ask(&Request::get(&target));
+    assert_eq!(status, 409, "{refused}");
+    let error = text(&refused["error"]);
+    assert!(error.contains("runs in its own terminal (/dev/"), "{error}");
+    assert!(text(&refused["hint"]).contains("sm output"), "{refused}");
+    world.sm(&["rename", &given, "mine"]).exits(0);
+    let shown = world.show("mine");
+    assert_eq!(shown["id"], Value::from(id.clone()));
+    world.sm(&["context", "mine"]).exits(0);
+    let events = world.events("mine").join("\n");
+    assert!(events.contains("launch: launch 1, by sm run"), "{events}");
+    eventually("its output is there", || {
+        !world.sm(&["output", "mine"]).exits(0).out.trim().is_empty()
+    });
+    world.sm(&["archive", "mine"]).exits(0);
+
+    world.sm(&["kill", "mine"]).exits(0);
+    let ended = world.show("mine");
+    assert_eq!(ended["state"], "exited", "{ended}");
+    assert_eq!(ended["state_reason"], "it was ended with sm kill");
+    assert_ne!(own.code(), 0, "{}", own.about());
+    assert!(!agent.is_alive());
+}
+
+#[test]
+fn the_end_of_a_run_is_the_end_of_its_session() {
+    let own = Own::new();
+    let session = own.claude();
+    let given = name(&session);
+    own.tmux.type_text(PANE, "/exit").unwrap();
+    own.shows("/exit");
+    own.tmux.key(PANE, "Enter").unwrap();
+    assert_eq!(own.code(), 0);
+    let ended = own.world.wait_for(&given, "exited");
+    assert_eq!(ended["exit_code"], 0, "{ended}");
+}
+
+#[test]
+fn a_run_that_is_killed_is_lost_and_comes_back_in_tmux() {
+    let own = Own::new();
+    let session = own.claude();
+    let given = name(&session);
+    let run = process(&session["run"]["pid"]);
+    run.signal(Signal::KILL);
+    let lost = own.world.wait_for(&given, "lost");
+    assert!(
+        text(&lost["state_reason"]).contains("sm run is gone"),
+        "{lost}"
+    );
+    own.world.sm(&["send", &given, "waits for it"]).exits(0);
+    own.world.sm(&["restore", &given]).exits(0);
+    let back = own.world.ready(&given);
+    assert_eq!(back["run"], Value::Null);
+    assert!(back["tmux"]["pane"].is_string(), "{back}");
+    eventually("what waited is given", || {
+        own.world.times("waits for it") == 1
+    });
+}
+
+#[test]
+fn messages_reach_an_agent_under_sm_run() {
+    let own = Own::new();
+    let world = &own.world;
+    let given = name(&own.claude());
+    // idle: pasted, and proven
+    let lines: String = (0..40).map(|n| format!("line {n} of ümläuts\n")).collect();
+    for wanted in ["one line", lines.trim_end()] {
+        let sent = world.send_wait(&given, wanted);
+        assert_eq!(
+            (&sent["way"], &sent["proof"]),
+            (&"paste".into(), &"hook".into())
+        );
+        world.once(RecordKind::Prompt, wanted);
+        world.wait_for(&given, "idle");
+    }
+    // at work: the answer to a hook, then what waits at the end of the turn
+    let gate = world.gate("go");
+    world
+        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
+        .exits(0);
+    world.wait_for(&given, "working");
+    let after = world.send(&given, "sequential", "when you are done");
+    std::fs::write(&gate, "").unwrap();
+    let known = world.wait_for_message(&given, &text(&after["id"]), &["submitted", "consumed"]);
+    assert_eq!(known["way"], "stop_answer", "{known}");
+    eventually("it was given once", || {
+        world.times("when you are done") == 1
+    });
+    world.wait_for(&given, "idle");
+    // a draft stays, and the message goes another way
+    own.tmux.type_text(PANE, "half a thought").unwrap();
+    own.shows("half a thought");
+    let sent = world.send_wait(&given, "beside the draft");
+    assert_eq!(sent["way"], "mailbox", "{sent}");
+    eventually("it was given once", || world.times("beside the draft") == 1);
+    own.shows("half a thought");
+    assert_eq!(world.times("half a thought"), 0);
+}
+
+#[test]
+fn a_run_survives_its_daemon_and_every_message_arrives_once() {
+    let own = Own::new();
+    let world = &own.world;
+    let session = own.claude();
+    let given = name(&session);
+    let gate = world.gate("go");
+    world
+        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
+        .exits(0);
+    world.wait_for(&given, "working");
+    let first = world.send(&given, "sequential", "before the crash");
+    world.kill_daemon();
+    // the turn ends while nobody listens
+    std::fs::write(&gate, "").unwrap();
+    own.shows("HOLD");
+    world.sm(&["ls"]).exits(0); // a daemon runs again
+    let second = world.send(&given, "sequential", "after the crash");
+    for sent in [&first, &second] {
+        world.wait_for_message(&given, &text(&sent["id"]), &["submitted", "consumed"]);
+    }
+    let back = world.wait_for(&given, "idle");
+    assert_eq!(back["id"], session["id"]);
+    assert_eq!(back["pid"], session["pid"]);
+    assert_eq!(back["generation"], 1);
+    for text in ["before the crash", "after the crash"] {
+        assert_eq!(world.times(text), 1, "{text}\n{}", own.about());
+    }
+}
+
+#[test]
+fn a_daemon_that_stands_still_stops_neither_the_person_nor_the_agent() {
+    let own = Own::new();
+    let world = &own.world;
+    let session = own.claude();
+    let given = name(&session);
+    let daemon = world.daemon();
+    daemon.signal(Signal::STOP);
+    own.tmux
+        .type_text(PANE, "typed while nobody listens")
+        .unwrap();
+    own.shows("typed while nobody listens");
+    own.tmux.key(PANE, "Enter").unwrap();
+    eventually("the agent has it", || {
+        world.times("typed while nobody listens") == 1
+    });
+    daemon.signal(Signal::CONT);
+    let back = world.wait_for(&given, "idle");
+    assert_eq!(back["pid"], session["pid"]);
+    world.send_wait(&given, "and now again");
+    assert_eq!(world.times("typed while nobody listens"), 1);
+    assert_eq!(world.times("and now again"), 1);
+}
+
+#[test]
+fn a_daemon_that_comes_later_finds_the_run() {
+    let own = Own {
+        world: World::new(),
+        tmux: Tmux::new().unwrap(),
+    };
+    own.start(&["run", "claude"]);
+    own.shows("❯");
+    assert!(!own.world.is_served(), "a run starts no daemon");
+    own.world.sm(&["ls"]).exits(0);
+    let session = own.registered();
+    let sent = own.world.send_wait(&name(&session), "found you");
+    assert_eq!(sent["proof"], "hook");
+    assert_eq!(own.world.times("found you"), 1);
+}

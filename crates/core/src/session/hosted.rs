@@ -1,0 +1,168 @@
+//! A session whose agent somebody else starts, ends and rotates: `sm run`, in a person's own
+//! terminal. What the host says about the process and the context is taken as it is; everything
+//! else (hooks, record, screen, messages) is as in any other session.
+//!
+//! Nothing here starts or ends a process.
+
+use super::{Flight, Session, State};
+use crate::effect::EntryKind;
+use crate::ids::{ConversationId, Generation, Process, Timestamp};
+use serde::{Deserialize, Serialize};
+
+/// Who owns the agent's process and terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Host {
+    /// The daemon, in a tmux of its own.
+    #[default]
+    Tmux,
+    /// `sm run`, in the terminal it was started in.
+    Run,
+}
+
+/// How a hosted context began.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Opening {
+    /// With nothing, or with what a person typed.
+    Open,
+    /// With a prompt of the host's own, from a handoff: it speaks first.
+    Prompted,
+}
+
+/// What the host knows of the present context.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hosted {
+    pub generation: Generation,
+    /// None: between two processes.
+    pub process: Option<Process>,
+    pub conversation: Option<ConversationId>,
+    pub transcript: Option<String>,
+    /// When the process was started, by the host's clock: what was said before is of another one.
+    pub at: Timestamp,
+    pub opening: Opening,
+}
+
+/// The host's own prompt is taken by then, and its first turn is under way for as long.
+const FIRST_TURN: i64 = 120_000;
+
+impl Session {
+    /// The host tells how things are. The same again changes nothing.
+    pub(super) fn hosted(&mut self, told: Hosted, now: Timestamp) {
+        let new = self.rec.launch == 0;
+        let ended = !self.rec.state.is_live();
+        self.rec.host = Host::Run;
+        if ended && told.at < self.rec.since && told.process.is_none() {
+            return; // its last words, late
+        }
+        let other = told.process != self.rec.process;
+        match told.process {
+            Some(process) if new || ended || other => self.hosted_start(process, told, now),
+            Some(_) => self.hosted_goes_on(told, now),
+            None if new || other => self.hosted_between(now),
+            None => {}
+        }
+    }
+
+    fn hosted_start(&mut self, process: Process, told: Hosted, now: Timestamp) {
+        let new = self.rec.launch == 0;
+        self.rec.launch += 1;
+        self.rec.last_signal = self.rec.last_signal.max(told.at);
+        self.rec.process = Some(process);
+        self.rec.ending = false;
+        self.rec.exit_code = None;
+        self.rec.turn_open = false;
+        self.waiters.clear();
+        self.probe = None;
+        self.gone_since = None;
+        self.ready_since = None;
+        self.drafted = false;
+        let looking = |flight: &Flight| !flight.phase.touched_agent();
+        if self.rec.flight.as_ref().is_some_and(looking) {
+            self.drop_flight(); // at the agent before
+        } else if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase_since = now; // the record tells what became of it
+            self.flight_at = Some(now.plus(1_000));
+        }
+        if new {
+            self.rec.generation = told.generation;
+            self.rec.conversation = told.conversation;
+            self.rec.transcript = told.transcript;
+            self.rec.context_since = told.at;
+        } else if told.conversation.is_none() || told.conversation != self.rec.conversation {
+            self.rec.context_since = self.rec.context_since.max(told.at);
+            self.begin_generation(&told, now);
+        }
+        self.rec.opening = match told.opening {
+            Opening::Open => None,
+            Opening::Prompted => Some(now.plus(FIRST_TURN)),
+        };
+        let text = format!("launch {}, by sm run", self.rec.launch);
+        self.record_line(EntryKind::Launch, text);
+        self.become_state(State::Starting, "sm run has started the agent", now);
+        self.journal();
+        self.ask(now);
+    }
+
+    /// The same process. What its hooks have told is newer than what the host says, but for contexts
+    /// that began while nobody listened.
+    fn hosted_goes_on(&mut self, told: Hosted, now: Timestamp) {
+        let named = told.conversation.is_some() && told.conversation != self.rec.conversation;
+        if named && told.generation > self.rec.generation {
+            self.begin_generation(&told, now);
+            self.ask(now);
+        } else if self.rec.conversation == told.conversation
+            && self.rec.transcript.is_none()
+            && told.transcript.is_some()
+        {
+            self.rec.transcript = told.transcript;
+            self.journal();
+        }
+    }
+
+    fn begin_generation(&mut self, told: &Hosted, now: Timestamp) {
+        let next = told.generation.0.max(self.rec.generation.next().0);
+        self.rec.generation = Generation(next.saturating_sub(1));
+        let (conversation, transcript) = (told.conversation.clone(), told.transcript.clone());
+        self.new_generation(conversation, transcript, told.at, now);
+    }
+
+    fn hosted_between(&mut self, now: Timestamp) {
+        self.rec.process = None;
+        self.gone_since = None;
+        self.probe = None;
+        if self.rec.state.is_live() {
+            self.close_turn(" (its context is left)");
+            self.become_state(State::Starting, "sm run begins a fresh context", now);
+        }
+        self.journal();
+    }
+
+    /// The host's own prompt has begun its turn.
+    pub(super) fn opening_prompted(&mut self, now: Timestamp) {
+        if self.rec.opening.is_some() {
+            self.rec.opening = Some(now.plus(FIRST_TURN));
+            self.journal();
+        }
+    }
+
+    /// The first turn of a context that began with the host's prompt is over, or takes long.
+    pub(super) fn opening_over(&mut self) {
+        if self.rec.opening.take().is_some() {
+            self.journal();
+        }
+    }
+
+    pub(super) fn opening_overdue(&mut self, now: Timestamp) {
+        if self.rec.opening.is_some_and(|until| until <= now) {
+            self.opening_over();
+        }
+    }
+
+    /// Why its terminal is gone, as far as one can say.
+    pub(super) fn gone_with(&self) -> &'static str {
+        match self.rec.host {
+            Host::Tmux => "its terminal is gone (the tmux server or the machine was stopped)",
+            Host::Run => "its sm run is gone (it was killed, or the machine was stopped)",
+        }
+    }
+}

@@ -1,0 +1,369 @@
+//! The run as a session of a daemon, where one runs.
+//!
+//! The run stays the owner of everything and is complete without it. What it knows is told whole,
+//! whenever it has changed; one request is kept open, by whose end either side notices that the other
+//! is gone. Every wait is short, nothing here is ever waited for by the person's keys, and a daemon
+//! that does not answer is left alone for a while: what it would have heard goes to its spool.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use sm_client::http::Connection;
+use sm_client::process::Process;
+use sm_client::spool::{Completeness, Entry};
+use sm_client::{HttpError, Request, Spool, wire};
+use sm_core::AgentKind;
+use sm_daemon::api::types::{EndBody, ProcessBody, RunBody};
+use sm_daemon::ask::secret_hash;
+
+use super::arguments;
+use super::session::{Session, Setup};
+
+/// For one question of ours to the daemon.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// The agent waits for a hook, and for this part of it.
+pub(super) const IN_A_HOOK: Duration = Duration::from_millis(230);
+/// The last words must not keep the person waiting.
+const LAST_WORDS: Duration = Duration::from_millis(500);
+/// Between two looks for a daemon; at what has changed.
+const SEARCH: Duration = Duration::from_secs(1);
+const LOOK: Duration = Duration::from_millis(200);
+/// A daemon that did not answer is not asked again in an agent's time for so long.
+const SILENCE: Duration = Duration::from_secs(3);
+const LARGEST: usize = 4 << 20;
+
+/// What is known of the daemon.
+#[derive(Debug, Default)]
+struct Known {
+    /// It has this, and the connection stands.
+    told: Option<RunBody>,
+    /// It has had us once: it wants to know what it missed.
+    once: bool,
+    /// It does not want us, or cannot have us.
+    refused: bool,
+    silent_until: Option<Instant>,
+    over: bool,
+}
+
+pub struct Link {
+    known: Mutex<Known>,
+    changed: Condvar,
+    /// One tells at a time, in order.
+    telling: Mutex<()>,
+    pub(super) waiters: AtomicU64,
+    tty: Option<String>,
+    parent: Option<(String, String)>,
+}
+
+impl Link {
+    pub fn new() -> Self {
+        let var = |key| std::env::var(key).ok().filter(|value| !value.is_empty());
+        Self {
+            known: Mutex::default(),
+            changed: Condvar::new(),
+            telling: Mutex::default(),
+            waiters: AtomicU64::new(0),
+            tty: terminal_name(),
+            parent: var(wire::SESSION_VAR).zip(var(wire::SECRET_VAR)),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a daemon has us and answers.
+    pub(super) fn stands(&self) -> bool {
+        let known = self.known();
+        let silent = known
+            .silent_until
+            .is_some_and(|until| Instant::now() < until);
+        known.told.is_some() && !silent && !known.over
+    }
+
+    pub(super) fn is_over(&self) -> bool {
+        self.known().over
+    }
+
+    /// Until something has changed, or for so long.
+    pub(super) fn wait(&self, patience: Duration) {
+        let known = self.known();
+        let _ = self.changed.wait_timeout(known, patience);
+    }
+
+    /// The right to tell, if it is to be had in time.
+    fn turn(&self, deadline: Instant) -> Option<MutexGuard<'_, ()>> {
+        loop {
+            match self.telling.try_lock() {
+                Ok(turn) => return Some(turn),
+                Err(TryLockError::Poisoned(error)) => return Some(error.into_inner()),
+                Err(TryLockError::WouldBlock) if Instant::now() >= deadline => return None,
+                Err(TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    fn lost(&self, error: &HttpError) {
+        let mut known = self.known();
+        match error {
+            HttpError::NoDaemon(_) | HttpError::Forbidden(_) => known.told = None,
+            _ => known.silent_until = Some(Instant::now() + SILENCE),
+        }
+    }
+}
+
+fn terminal_name() -> Option<String> {
+    let name = rustix::termios::ttyname(std::io::stdin(), Vec::new()).ok()?;
+    name.into_string().ok()
+}
+
+fn command(setup: &Setup) -> Vec<String> {
+    match setup.agent {
+        AgentKind::Claude | AgentKind::Codex => Vec::new(),
+        AgentKind::Generic => setup.program.iter().chain(&setup.args).cloned().collect(),
+    }
+}
+
+fn args(setup: &Setup) -> Vec<String> {
+    match setup.agent {
+        AgentKind::Claude | AgentKind::Codex => {
+            let given = setup.args.get(setup.fixed..).unwrap_or_default();
+            arguments::kept(setup.agent, given)
+        }
+        AgentKind::Generic => Vec::new(),
+    }
+}
+
+impl Session {
+    /// Everything a daemon has to know, as it is now.
+    fn about(&self) -> RunBody {
+        let setup = &self.setup;
+        let this = Process::this().unwrap_or(Process { pid: 0, start: 0 });
+        let body = |process: Process| ProcessBody {
+            pid: process.pid,
+            start: process.start,
+        };
+        let (cols, rows) = self.screen.size().unwrap_or((120, 40));
+        let state = self.lock();
+        let leaving = state.rotation.is_leaving();
+        RunBody {
+            agent: setup.agent.as_str().to_owned(),
+            cwd: setup.cwd.to_string_lossy().into_owned(),
+            args: args(setup),
+            command: command(setup),
+            parent: self.link.parent.as_ref().map(|(id, _)| id.clone()),
+            secret_hash: secret_hash(&setup.secret),
+            agent_home: setup.agent_home.clone(),
+            run: body(this),
+            socket: setup.folder.paths().socket().to_path_buf(),
+            tty: self.link.tty.clone(),
+            channel: setup.channel.to_string(),
+            cols,
+            rows,
+            generation: state.generation,
+            process: state.process.filter(|_| !leaving).map(body),
+            conversation: state.conversation.as_ref().map(ToString::to_string),
+            transcript: state
+                .follower
+                .as_ref()
+                .map(|follower| follower.path().to_string_lossy().into_owned()),
+            at: state.begun.0,
+            prompted: state.opening,
+            handoff: state.from.clone(),
+            ended: None,
+        }
+    }
+
+    /// Tells the daemon what it does not know yet; whether it knows all now.
+    pub(super) fn tell(&self, patience: Duration) -> bool {
+        let deadline = Instant::now() + patience;
+        let Some(_one) = self.link.turn(deadline) else {
+            return false;
+        };
+        let body = self.about();
+        {
+            let known = self.link.known();
+            if known.over || known.refused {
+                return false;
+            }
+            // The size alone is no news.
+            let same = |told: &RunBody| {
+                let (cols, rows) = (body.cols, body.rows);
+                RunBody {
+                    cols,
+                    rows,
+                    ..told.clone()
+                } == body
+            };
+            if known.told.as_ref().is_some_and(same) {
+                return true;
+            }
+            if body.process.is_none() && !known.once {
+                return false; // nothing to be registered yet
+            }
+        }
+        self.tell_now(&body, deadline)
+    }
+
+    fn tell_now(&self, body: &RunBody, deadline: Instant) -> bool {
+        let asked = self.post_about(body, deadline);
+        let mut known = self.link.known();
+        match asked {
+            Ok(200..=299) => {
+                known.told = Some(body.clone());
+                known.once = true;
+                known.silent_until = None;
+                drop(known);
+                self.link.changed.notify_all();
+                true
+            }
+            Ok(status) => {
+                known.told = None;
+                known.refused = true;
+                drop(known);
+                self.log(&format!(
+                    "the daemon does not take this run for a session (status {status}); it goes on alone. `sm doctor` compares the versions"
+                ));
+                false
+            }
+            Err(error) => {
+                drop(known);
+                self.link.lost(&error);
+                false
+            }
+        }
+    }
+
+    fn post_about(&self, body: &RunBody, deadline: Instant) -> Result<u16, HttpError> {
+        let json = serde_json::to_vec(body).unwrap_or_default();
+        let target = format!("/runs/{}", self.setup.id);
+        let mut request = Request::post(&target).json(&json);
+        if let Some((_, secret)) = &self.link.parent {
+            request = request.header(wire::SECRET_HEADER, secret);
+        }
+        let mut connection = self.connect(deadline)?;
+        connection.send(&request, deadline)?;
+        let answer = connection.response(LARGEST, deadline)?;
+        Ok(answer.status())
+    }
+
+    /// To the daemon's own socket.
+    pub(super) fn connect(&self, deadline: Instant) -> Result<Connection, HttpError> {
+        Connection::open(self.setup.paths.socket(), deadline)
+    }
+
+    /// One request to the daemon in the time there is; what it answers with 200.
+    pub(super) fn ask_daemon(
+        &self,
+        request: &Request<'_>,
+        patience: Duration,
+    ) -> Option<sm_client::Response> {
+        let deadline = Instant::now() + patience;
+        let asked = self.connect(deadline).and_then(|mut connection| {
+            connection.send(request, deadline)?;
+            connection.response(LARGEST, deadline)
+        });
+        match asked {
+            Ok(answer) => Some(answer),
+            Err(error) => {
+                self.link.lost(&error);
+                None
+            }
+        }
+    }
+
+    /// What a daemon could not be told and has to know once it runs again.
+    pub(super) fn spool(&self, entry: &Entry<'_>) {
+        if !self.link.known().once {
+            return;
+        }
+        if let Err(error) = Spool::new(self.setup.paths.spool_dir()).append(entry) {
+            self.log(&format!("an event for the daemon was lost: {error}"));
+        }
+    }
+
+    /// It is over: the last words, and nothing after them.
+    pub(super) fn tell_end(&self, code: Option<i32>, signal: Option<i32>) {
+        let mut body = self.about();
+        body.process = None;
+        body.ended = Some(EndBody { code, signal });
+        let _one = self
+            .link
+            .telling
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let once = {
+            let mut known = self.link.known();
+            known.over = true;
+            known.once
+        };
+        self.link.changed.notify_all();
+        if !once {
+            return;
+        }
+        if !matches!(
+            self.post_about(&body, Instant::now() + LAST_WORDS),
+            Ok(200..=299)
+        ) {
+            let json = serde_json::to_vec(&body).unwrap_or_default();
+            self.spool(&Entry {
+                id: &format!("{}-end", self.setup.id),
+                at: u64::try_from(sm_daemon::clock::now().0).unwrap_or_default(),
+                agent: "run",
+                event: "ended",
+                session: &self.setup.id,
+                ancestors: "",
+                body: &json,
+                completeness: Completeness::Whole,
+            });
+        }
+    }
+}
+
+/// Looks for a daemon, tells it what is new, and notices when it is gone; until `over`.
+pub fn keep(session: Arc<Session>, over: Arc<AtomicBool>) -> std::io::Result<()> {
+    std::thread::Builder::new()
+        .name("sm-run-link".to_owned())
+        .spawn(move || {
+            let mut held: Option<Connection> = None;
+            while !over.load(Ordering::SeqCst) && !session.link.is_over() {
+                session.screen.catch_up();
+                held = match held {
+                    None => join(&session),
+                    Some(held) => stay(&session, held),
+                };
+                if held.is_none() {
+                    session.link.wait(SEARCH);
+                }
+            }
+        })
+        .map(|_| ())
+}
+
+fn join(session: &Session) -> Option<Connection> {
+    if !session.setup.paths.socket().exists() || !session.tell(PATIENCE) {
+        return None;
+    }
+    let deadline = Instant::now() + PATIENCE;
+    let target = format!("/runs/{}/hold", session.setup.id);
+    let held = session.connect(deadline).and_then(|mut connection| {
+        connection.send(&Request::post(&target).json(b""), deadline)?;
+        Ok(connection)
+    });
+    held.ok()
+}
+
+/// The connection stands as long as nothing comes from it.
+fn stay(session: &Session, mut held: Connection) -> Option<Connection> {
+    match held.head(Instant::now() + LOOK) {
+        Err(HttpError::Timeout) => {
+            session.tell(PATIENCE);
+            Some(held)
+        }
+        Ok(_) | Err(_) => {
+            session.link.known().told = None;
+            None
+        }
+    }
+}
