@@ -8,6 +8,7 @@
 
 pub mod generate;
 pub mod handoff;
+pub mod joined;
 pub mod run;
 
 use std::cell::RefCell;

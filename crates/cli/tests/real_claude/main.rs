@@ -21,6 +21,7 @@ mod life;
 mod monitor;
 mod people;
 mod run;
+mod run_joined;
 mod soak;
 mod turns;
 

@@ -17,6 +17,7 @@ mod ledger;
 mod monitor;
 mod people;
 mod run;
+mod run_joined;
 mod sandbox;
 mod start;
 mod texts;

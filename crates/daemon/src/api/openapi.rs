@@ -61,6 +61,8 @@ routes! {
     "get" "/events" "All events as they happen (server-sent events)" ("session", "after") None, "Event";
     "post" "/hooks/context-usage" "A usage report, or the notice of a compaction" () Some("Usage"), "Any";
     "post" "/hooks/{agent}/{event}" "A hook of an agent; the answer is what the hook prints" () Some("Any"), "Any";
+    "post" "/runs/{session}" "An agent under `sm run` is a session, and this is how it is" () Some("Any"), "Any";
+    "post" "/runs/{session}/hold" "Kept open as long as that `sm run` lives" () None, "Any";
     "post" "/mailbox/{waiter}/taken" "A waiter hands its text to its agent" () None, "Any";
     "post" "/launch/{session}/{launch}" "What a launcher is to run, once" () None, "Any";
     "post" "/launch/{session}/{launch}/started" "The agent runs" () Some("Any"), "Any";
