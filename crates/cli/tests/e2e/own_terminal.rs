@@ -291,3 +291,52 @@ fn a_daemon_that_comes_later_finds_the_run() {
     assert_eq!(sent["proof"], "hook");
     assert_eq!(own.world.times("found you"), 1);
 }
+
+#[test]
+fn a_person_hands_a_run_over_from_outside() {
+    let own = Own::new();
+    let world = &own.world;
+    let first = own.claude();
+    let given = name(&first);
+    let said = world.sm(&["pin", "add", "--session", &given, "never touch main"]);
+    said.exits(0);
+    world.send_wait(&given, "work of the first context");
+    world.wait_for(&given, "idle");
+    let document = world.env.project().join("handed.md");
+    std::fs::write(&document, "# Where it stands\n\nthe parser is done\n").unwrap();
+    let words = ["handoff", "--session", &given, document.to_str().unwrap()];
+    world.sm(&words).exits(0);
+    let successor = || {
+        let now = world.show(&given);
+        (now["generation"] == 2 && now["pid"].is_u64() && now["state"] == "idle").then_some(now)
+    };
+    let second =
+        wait_until(DEADLINE, successor).unwrap_or_else(|| panic!("no successor\n{}", own.about()));
+    assert_eq!(second["id"], first["id"]);
+    assert_ne!(second["pid"], first["pid"]);
+    assert_ne!(second["conversation_id"], first["conversation_id"]);
+    let path = text(&second["last_handoff_path"]);
+    let handed = std::fs::read_to_string(&path).unwrap();
+    assert!(handed.contains("the parser is done"), "{handed}");
+    world.given("Continue from handoff");
+    let told = world.given("=== HANDOFF LOADED");
+    assert!(told.text.contains("the parser is done"), "{}", told.text);
+    assert!(told.text.contains("never touch main"), "{}", told.text);
+    // and again, from what sm knows itself
+    world.send_wait(&given, "work of the second context");
+    world.wait_for(&given, "idle");
+    world
+        .sm(&["handoff", "--session", &given, "--auto"])
+        .exits(0);
+    let third = || (world.show(&given)["generation"] == 3).then_some(());
+    assert!(wait_until(DEADLINE, third).is_some(), "{}", own.about());
+    world.wait_for(&given, "idle");
+    let sent = world.send_wait(&given, "to the third context");
+    assert_eq!(sent["proof"], "hook", "{sent}");
+    assert_eq!(world.times("to the third context"), 1);
+    let events = world.events(&given).join("\n");
+    assert!(
+        events.contains("handoff: sm run has handed over "),
+        "{events}"
+    );
+}

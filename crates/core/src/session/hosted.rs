@@ -40,6 +40,8 @@ pub struct Hosted {
     /// When the process was started, by the host's clock: what was said before is of another one.
     pub at: Timestamp,
     pub opening: Opening,
+    /// The document that the context was begun from.
+    pub handoff: Option<String>,
 }
 
 /// The host's own prompt is taken by then, and its first turn is under way for as long.
@@ -124,6 +126,9 @@ impl Session {
         self.rec.generation = Generation(next.saturating_sub(1));
         let (conversation, transcript) = (told.conversation.clone(), told.transcript.clone());
         self.new_generation(conversation, transcript, told.at, now);
+        if let Some(path) = &told.handoff {
+            self.record_line(EntryKind::Handoff, format!("sm run has handed over {path}"));
+        }
     }
 
     fn hosted_between(&mut self, now: Timestamp) {

@@ -5,7 +5,7 @@
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
 use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody};
-use super::{ApiError, Shared, handoffs, read, sessions};
+use super::{ApiError, Shared, handoffs, read, run_handoff, sessions};
 use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept, Sources, Verdict};
@@ -120,6 +120,9 @@ pub(super) async fn schedule_as(
     trigger: Trigger,
     body: HandoffBody,
 ) -> Answer {
+    if let Some(answer) = run_handoff::schedule(handle, trigger, &body).await {
+        return answer;
+    }
     let id = match body.id.as_deref().map(own_id).transpose() {
         Ok(id) => id,
         Err(error) => return refused(error),
@@ -454,6 +457,9 @@ pub async fn cancel(
 }
 
 pub(super) async fn cancel_as(handle: &Handle) -> Answer {
+    if let Some(answer) = run_handoff::cancel(handle).await {
+        return answer;
+    }
     let open = |handle: &Handle| handle.now().record.open_handoff().cloned();
     let Some(before) = open(handle) else {
         return refused("no handoff is scheduled for this session");

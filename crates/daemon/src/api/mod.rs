@@ -17,6 +17,7 @@ pub mod openapi;
 mod output;
 mod pins;
 mod read;
+mod run_handoff;
 mod runs;
 pub mod serve;
 mod sessions;

@@ -92,6 +92,7 @@ fn hosted(body: &RunBody) -> Result<Hosted, ApiError> {
             true => Opening::Prompted,
             false => Opening::Open,
         },
+        handoff: body.handoff.clone(),
     })
 }
 

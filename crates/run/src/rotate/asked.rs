@@ -12,7 +12,7 @@ use sm_daemon::handoff::{Sources, Verdict, judge, read, verdict};
 use sm_daemon::{clock, pins};
 
 use super::rotation::Event;
-use super::session::Session;
+use super::session::{Leaving, Session, Then};
 
 const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
 const NOTHING_SCHEDULED: &str = "no handoff is scheduled for this session";
@@ -31,6 +31,29 @@ impl Session {
         if session != own || body.person || body.requester_session_id.as_ref() != Some(own) {
             return refused(SELF_ONLY);
         }
+        self.schedule_as(body)
+    }
+
+    /// For a daemon, which knows who asks: the agent, or a person. A person's is not put off until
+    /// the agent has something to say.
+    pub fn schedule_for(&self, body: HandoffBody) -> (HandoffAnswer, Option<Leaving>) {
+        let person = body.person;
+        let answer = self.schedule_as(body);
+        let leaving = (person && answer.error.is_none()).then(|| self.leave_if_idle());
+        (answer, leaving.flatten())
+    }
+
+    /// Somebody has handed over from outside: an agent that does nothing would not say when to leave.
+    fn leave_if_idle(&self) -> Option<Leaving> {
+        let mut state = self.lock();
+        let effects = state.rotation.step(Event::Ordered);
+        match self.carry_out(&state, "", effects, Then::Nothing).then {
+            Then::Leave(leaving) => Some(leaving),
+            Then::Nothing | Then::Consume(_) => None,
+        }
+    }
+
+    fn schedule_as(&self, body: HandoffBody) -> HandoffAnswer {
         let id = match body.id {
             Some(id) if plain(&id) => id,
             Some(_) => return refused("id is not 4 to 32 letters and digits"),

@@ -514,6 +514,21 @@ fn by_daemon(session: &Arc<Session>, request: &Request, words: &[&str]) -> Reply
             Ok(body) => json(&session.type_in(body)),
             Err(error) => json_of(400, &serde_json::json!({"error": error.to_string()})),
         },
+        ("POST", ["sessions", _, "handoff"]) => match serde_json::from_slice(&request.body) {
+            Ok(body) => {
+                let (answer, leaving) = session.schedule_for(body);
+                let session = Arc::clone(session);
+                match leaving {
+                    Some(leaving) => json(&answer).then(move || {
+                        session.tell_soon();
+                        session.leave(&leaving);
+                    }),
+                    None => json(&answer),
+                }
+            }
+            Err(error) => json_of(400, &serde_json::json!({"error": error.to_string()})),
+        },
+        ("DELETE", ["sessions", name, "handoff"]) => json(&session.take_back(name)),
         ("POST", ["end"]) => json(&serde_json::json!({"ended": session.end_by_order()})),
         _ => json_of(
             404,

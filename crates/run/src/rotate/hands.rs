@@ -50,13 +50,18 @@ impl Entries {
 }
 
 /// Takes back what was not done yet; whether it was still there.
-pub fn withdraw(outbox: &mut VecDeque<Control>, no: u64) -> bool {
+fn withdraw(outbox: &mut VecDeque<Control>, no: u64) -> bool {
     let before = outbox.len();
     outbox.retain(|control| !matches!(control, Control::Enter(entry) if entry.no == no));
     outbox.len() < before
 }
 
 impl Session {
+    fn withdraw(&self, no: u64) -> bool {
+        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
+        withdraw(&mut outbox, no)
+    }
+
     pub fn shown(&self) -> Option<ScreenBody> {
         let looked = self.screen.look()?;
         Some(ScreenBody {

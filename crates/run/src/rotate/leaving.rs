@@ -28,6 +28,8 @@ use crate::brain::Control;
 const GRACE: Duration = Duration::from_secs(10);
 /// A handoff is made within this time: the lock is waited for 10 s.
 const MAKING: Duration = Duration::from_secs(15);
+/// Of what a context is told beside the document.
+const MOST_PINS: usize = 2_000;
 /// No record is so long.
 const LARGEST_RECORD: u64 = 1 << 30;
 
@@ -179,14 +181,19 @@ impl Session {
     /// As its successor is told of it.
     fn handed(&self, loaded: &Loaded) -> Handed {
         let inlines = super::session::gives_inline(self.setup.agent);
+        let pins = match self.pinned(MOST_PINS) {
+            pins if pins.is_empty() => pins,
+            pins => format!("\n\n{pins}"),
+        };
+        let room = INLINE.saturating_sub(pins.chars().count());
         given(&self.setup.place, &self.setup.channel, loaded, |given| {
             Handed {
                 put: Put::Current,
                 id: loaded.id.clone(),
-                inline: given.inline(INLINE),
+                inline: given.inline(room) + &pins,
                 prompt: match inlines {
                     true => given.prompt(),
-                    false => given.prompt_with_document(),
+                    false => given.prompt_with_document() + &pins,
                 },
             }
         })

@@ -14,8 +14,9 @@ use sm_client::process::Process;
 use sm_client::spool::{Completeness, Entry};
 use sm_client::{HttpError, Request, Spool, wire};
 use sm_core::AgentKind;
-use sm_daemon::api::types::{EndBody, ProcessBody, RunBody};
+use sm_daemon::api::types::{EndBody, PinsView, ProcessBody, RunBody};
 use sm_daemon::ask::secret_hash;
+use sm_daemon::pins;
 
 use super::arguments;
 use super::session::{Session, Setup};
@@ -246,6 +247,27 @@ impl Session {
         connection.send(&request, deadline)?;
         let answer = connection.response(LARGEST, deadline)?;
         Ok(answer.status())
+    }
+
+    /// In the time that an agent could wait.
+    pub(super) fn tell_soon(&self) {
+        self.tell(IN_A_HOOK);
+    }
+
+    /// What every context is told, as the daemon knows it, or as the project's file says.
+    pub(super) fn pinned(&self, room: usize) -> String {
+        let target = format!("/sessions/{}/pins", self.setup.id);
+        let known = self
+            .link
+            .stands()
+            .then(|| self.ask_daemon(&Request::get(&target), LAST_WORDS))
+            .flatten()
+            .and_then(|answer| serde_json::from_slice::<PinsView>(&answer.body).ok());
+        let pins = match known {
+            Some(view) => view.pins.into_iter().map(|pin| pin.text).collect(),
+            None => pins::of_project(&self.setup.cwd).pins,
+        };
+        sm_core::pins::told(&pins, room)
     }
 
     /// To the daemon's own socket.

@@ -24,6 +24,7 @@ mod server;
 mod session;
 mod transcript;
 mod without;
+mod words;
 
 pub use arguments::is_one_shot;
 pub use brain::{Begin, RotateError, Rotating};

@@ -105,6 +105,8 @@ pub enum Event {
     },
     /// It took that back.
     TakenBack,
+    /// A person has handed over in its place.
+    Ordered,
     /// It goes on with what somebody said at the end of its turn.
     GoesOn,
     /// Another program wants this context to be left. It was checked whose it is.
@@ -313,6 +315,10 @@ impl Rotation {
                 self.document = None;
                 Vec::new()
             }
+            Event::Ordered => match self.document.is_some() && !self.working {
+                true => self.leave_after_turn(Vec::new()),
+                false => Vec::new(), // at the end of the turn
+            },
             Event::GoesOn => {
                 self.working = true;
                 self.stopped = false;

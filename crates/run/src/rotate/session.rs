@@ -22,12 +22,13 @@ use sm_daemon::{Keeper, clock};
 
 use super::desk::Desk;
 use super::folder::{About, Folder};
-use super::hands::{Entries, withdraw};
+use super::hands::Entries;
 use super::level::{Reading, status_line};
 use super::link::Link;
 use super::person::Replay;
-use super::rotation::{Document, Effect, Event, Moment, Notice, Rotation, Why};
+use super::rotation::{Document, Effect, Event, Moment, Rotation, Why};
 use super::transcript::Follower;
+use super::words;
 use crate::brain::Control;
 use crate::screen::Screen;
 
@@ -93,8 +94,8 @@ pub struct State {
     pub opening: bool,
     /// The document that it began from.
     pub from: Option<String>,
-    window: Option<u64>,
-    tokens: Option<u64>,
+    pub(super) window: Option<u64>,
+    pub(super) tokens: Option<u64>,
     answered: bool,
     /// When the running turn began.
     pub turn_since: Option<sm_core::Timestamp>,
@@ -129,7 +130,7 @@ pub struct Session {
     state: Mutex<State>,
     /// Written by the person's own thread: never locked for long, and always after the state.
     desk: Mutex<Desk>,
-    outbox: Mutex<VecDeque<Control>>,
+    pub(super) outbox: Mutex<VecDeque<Control>>,
     bell: UnixStream,
     /// A channel's lock is the process's: our threads take turns.
     channels: Mutex<()>,
@@ -222,11 +223,6 @@ impl Session {
         outbox.push_back(control);
         // Full: it rings already.
         let _ = (&self.bell).write(&[1]);
-    }
-
-    pub fn withdraw(&self, no: u64) -> bool {
-        let mut outbox = self.outbox.lock().unwrap_or_else(PoisonError::into_inner);
-        withdraw(&mut outbox, no)
     }
 
     pub fn next_control(&self) -> Option<Control> {
@@ -497,7 +493,13 @@ impl Session {
         state.shown = Some(line);
     }
 
-    fn carry_out(&self, state: &State, event: &str, effects: Vec<Effect>, then: Then) -> Heard {
+    pub(super) fn carry_out(
+        &self,
+        state: &State,
+        event: &str,
+        effects: Vec<Effect>,
+        then: Then,
+    ) -> Heard {
         let mut heard = Heard {
             printed: Vec::new(),
             then,
@@ -507,7 +509,7 @@ impl Session {
                 Effect::Show(_) => {} // kept with every sample
                 Effect::Note(text) => self.log(text),
                 Effect::Tell(notice) => {
-                    let text = notice_text(notice, state);
+                    let text = words::of(notice, state);
                     let answer_of = match event {
                         "Stop" => Answer::Continue { text },
                         _ => Answer::Context { text },
@@ -577,26 +579,6 @@ pub fn gives_inline(agent: AgentKind) -> bool {
     match agent {
         AgentKind::Claude => true,
         AgentKind::Codex | AgentKind::Generic => false,
-    }
-}
-
-fn notice_text(notice: Notice, state: &State) -> String {
-    let full = match (state.tokens, state.window) {
-        (Some(tokens), Some(window)) if window > 0 => {
-            format!(
-                " at {} % of its window",
-                tokens.saturating_mul(100) / window
-            )
-        }
-        (Some(_) | None, Some(_) | None) => String::new(),
-    };
-    match notice {
-        Notice::WrapUp => format!(
-            "[sm run] This context is{full} and filling up. Finish what you are doing and begin nothing large; write down in files what must not be lost."
-        ),
-        Notice::WriteDocument => format!(
-            "[sm run] This context is{full}: after this turn the work goes on in a fresh one, which knows only what is written down. Write a handoff document now (`sm handoff --template` shows what belongs in it), run `sm handoff <path>` as your last action, and end your turn. Without it sm hands over what it can see itself."
-        ),
     }
 }
 

@@ -10,6 +10,7 @@ mod handoff_drafts;
 mod handoff_ended;
 mod handoff_found;
 mod handoff_unproven;
+mod hosted;
 mod unheard;
 mod watch;
 mod watch_found;
