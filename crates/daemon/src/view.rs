@@ -48,7 +48,8 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         pid: record.process.map(|process| process.pid),
         exit_code: record.exit_code,
         last_handoff_path: match &extra.run {
-            Some(run) => run.handoff.clone(),
+            // it is put there when its context has it
+            Some(run) => run.handoff.clone().filter(|path| Path::new(path).exists()),
             None => record.handoff.as_deref().and_then(handoff_path),
         },
         handoff: record.open_handoff().map(|open| OpenHandoffView {

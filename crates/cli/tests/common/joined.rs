@@ -142,6 +142,7 @@ pub fn goes_to_the_successor(walk: &Walk, session: &str, last: &str, low: u64) -
     assert_eq!(shown["generation"], 2, "{shown}");
     let handed = shown["last_handoff_path"].as_str().unwrap_or_default();
     assert!(handed.contains("HO-"), "{shown}");
+    assert!(std::path::Path::new(handed).is_file(), "{handed}");
     if let Some(conversation) = conversation_of(&contexts[1][0]) {
         assert_eq!(shown["conversation_id"], conversation);
     }

@@ -181,7 +181,8 @@ impl Session {
     /// As its successor is told of it.
     fn handed(&self, loaded: &Loaded) -> Handed {
         let inlines = super::session::gives_inline(self.setup.agent);
-        let pins = match self.pinned(MOST_PINS) {
+        let document = String::from_utf8_lossy(&loaded.document);
+        let pins = match self.pinned(&document, MOST_PINS) {
             pins if pins.is_empty() => pins,
             pins => format!("\n\n{pins}"),
         };

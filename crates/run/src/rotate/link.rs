@@ -254,8 +254,9 @@ impl Session {
         self.tell(IN_A_HOOK);
     }
 
-    /// What every context is told, as the daemon knows it, or as the project's file says.
-    pub(super) fn pinned(&self, room: usize) -> String {
+    /// What every context is told, as the daemon knows it, or as the project's file says, and this
+    /// document does not.
+    pub(super) fn pinned(&self, document: &str, room: usize) -> String {
         let target = format!("/sessions/{}/pins", self.setup.id);
         let known = self
             .link
@@ -263,10 +264,11 @@ impl Session {
             .then(|| self.ask_daemon(&Request::get(&target), LAST_WORDS))
             .flatten()
             .and_then(|answer| serde_json::from_slice::<PinsView>(&answer.body).ok());
-        let pins = match known {
+        let mut pins: Vec<String> = match known {
             Some(view) => view.pins.into_iter().map(|pin| pin.text).collect(),
             None => pins::of_project(&self.setup.cwd).pins,
         };
+        pins.retain(|pin| !document.contains(pin.as_str()));
         sm_core::pins::told(&pins, room)
     }
 

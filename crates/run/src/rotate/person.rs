@@ -224,6 +224,7 @@ mod tests {
             agent,
             program: vec!["agent".to_owned()],
             args: Vec::new(),
+            fixed: 0,
             cwd: home.to_path_buf(),
             agent_home: None,
             hook_program: String::new(),
