@@ -32,6 +32,8 @@ const SEARCH: Duration = Duration::from_secs(1);
 const LOOK: Duration = Duration::from_millis(200);
 /// A daemon that did not answer is not asked again in an agent's time for so long.
 const SILENCE: Duration = Duration::from_secs(3);
+/// One that does not know runs is an older one; another may take its place.
+const REFUSED: Duration = Duration::from_secs(60);
 const LARGEST: usize = 4 << 20;
 
 /// What is known of the daemon.
@@ -41,8 +43,9 @@ struct Known {
     told: Option<RunBody>,
     /// It has had us once: it wants to know what it missed.
     once: bool,
-    /// It does not want us, or cannot have us.
-    refused: bool,
+    /// It does not want us, or cannot have us: not asked again before then.
+    refused_until: Option<Instant>,
+    refusal_told: bool,
     silent_until: Option<Instant>,
     over: bool,
 }
@@ -185,7 +188,10 @@ impl Session {
         let body = self.about();
         {
             let known = self.link.known();
-            if known.over || known.refused {
+            let refused = known
+                .refused_until
+                .is_some_and(|until| Instant::now() < until);
+            if known.over || refused {
                 return false;
             }
             // The size alone is no news.
@@ -219,10 +225,19 @@ impl Session {
                 self.link.changed.notify_all();
                 true
             }
+            // In trouble: the next look may find it better.
+            Ok(429 | 500..) => {
+                known.silent_until = Some(Instant::now() + SILENCE);
+                false
+            }
             Ok(status) => {
                 known.told = None;
-                known.refused = true;
+                known.refused_until = Some(Instant::now() + REFUSED);
+                let told = std::mem::replace(&mut known.refusal_told, true);
                 drop(known);
+                if told {
+                    return false;
+                }
                 self.log(&format!(
                     "the daemon does not take this run for a session (status {status}); it goes on alone. `sm doctor` compares the versions"
                 ));
