@@ -208,13 +208,22 @@ impl Handoff {
         self.schedule(asker, document(&file)?, out)
     }
 
+    /// A document that is still being written has not been scheduled. Whether there was one.
+    fn stops_the_writer(&self, asker: &Asker) -> Result<bool> {
+        let daemon = Daemon::of_session()?;
+        match asker {
+            Asker::Agent(own) => handoff_generate::cancel(daemon.paths(), own),
+            // who is meant by the name only the daemon knows
+            Asker::Person(named) => match daemon.session(named) {
+                Ok(known) => handoff_generate::cancel(daemon.paths(), &known.value.id),
+                Err(_) => Ok(false),
+            },
+        }
+    }
+
     fn take_back(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
         let (Asker::Agent(session) | Asker::Person(session)) = asker;
-        // one that is still being written has not been scheduled
-        let daemon = Daemon::of_session()?;
-        if let Ok(known) = daemon.session(session)
-            && handoff_generate::cancel(daemon.paths(), &known.value.id)?
-        {
+        if self.stops_the_writer(asker)? {
             return match self.json {
                 true => out.json(&serde_json::json!({"status": "cancelled"})),
                 false => {
