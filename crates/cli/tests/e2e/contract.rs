@@ -77,7 +77,7 @@ fn json_has_the_shape_that_is_promised() {
     // after a turn everything is known that can be
     world.wait_for("api", "idle");
     let session = with_usage(&world, "api");
-    insta::assert_snapshot!(shape(&session), @"{id: text, name: text, agent: claude, state: idle, state_reason: text, generation: number, compactions: number, conversation_id: text, transcript_path: text, cwd: text, parent: null, children: [], context: {used_percentage: number, tokens: number, window: number, source: status_line, at: time, last_sample_at: time, quiet_since: null, trend: null}, tmux: {socket: text, session: text, pane: text}, pid: number, exit_code: null, last_handoff_path: null, handoff: null, tokens_used: number, log_file: text, turn: number, created_at: time, changed_at: time, queue: {queued: number, held: number, held_reason: null}, attention: null}");
+    insta::assert_snapshot!(shape(&session), @"{id: text, name: text, agent: claude, state: idle, state_reason: text, generation: number, compactions: number, conversation_id: text, transcript_path: text, cwd: text, parent: null, children: [], context: {used_percentage: number, tokens: number, window: number, source: status_line, at: time, last_sample_at: time, quiet_since: null, trend: null}, tmux: {socket: text, session: text, pane: text}, run: null, pid: number, exit_code: null, last_handoff_path: null, handoff: null, tokens_used: number, log_file: text, turn: number, created_at: time, changed_at: time, queue: {queued: number, held: number, held_reason: null}, attention: null}");
     let shown = world.show("api");
     assert_eq!(shape(&shown), shape(&session));
     let keys = |v: &Value| -> Vec<String> { v.as_object().unwrap().keys().cloned().collect() };
