@@ -205,7 +205,14 @@ impl Handoff {
         if !self.json {
             out.line(&told)?;
         }
+        // it was paid for: whoever is refused must be able to find it
         self.schedule(asker, document(&file)?, out)
+            .map_err(|error| {
+                let kept = file.display();
+                error.hint(format!(
+                    "the document is kept in {kept}: correct it, and hand off with `sm handoff {kept}`"
+                ))
+            })
     }
 
     /// A document that is still being written has not been scheduled. Whether there was one.
