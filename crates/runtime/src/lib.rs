@@ -13,6 +13,6 @@ pub mod tmux;
 pub use error::Error;
 pub use sm_core::signal::ScreenMark;
 pub use tmux::{
-    Capture, Events, ExitStatus, Key, NewPane, PANE_TTY, PaneId, PaneInfo, PaneRef, RuntimeEvent,
-    Screen, Socket, Tmux, TmuxConfig, TmuxSessionId, Typed, Version, WindowId,
+    Capture, Events, ExitStatus, Key, NewPane, PANE_TTY, PaneId, PaneInfo, PaneRef, Picture,
+    RuntimeEvent, Screen, Socket, Tmux, TmuxConfig, TmuxSessionId, Typed, Version, WindowId,
 };

@@ -10,6 +10,7 @@
 //! | `client` | the actor that owns the connection; answers in order |
 //! | `handle` | [`Tmux`]: the connection and the server as a whole |
 //! | `pane`, `typing`, `screen` | operations on a pane: life, keys and pastes, looking |
+//! | `picture` | what a pane shows, for another terminal; keys from there |
 //!
 //! Rules that always hold here: targets are ids or exact names, never prefixes; no value of an
 //! environment is in any argv; no process is started per operation; the connection never carries
@@ -21,6 +22,7 @@ mod connect;
 mod handle;
 mod ids;
 mod pane;
+mod picture;
 pub mod protocol;
 pub mod quote;
 mod sanitize;
@@ -34,6 +36,7 @@ pub use config::{Socket, TmuxConfig, Version};
 pub use handle::Tmux;
 pub use ids::{PaneId, TmuxSessionId, WindowId};
 pub use pane::{NewPane, PANE_TTY, PaneInfo, PaneRef};
+pub use picture::Picture;
 pub use sanitize::sanitize;
 pub use screen::{Capture, Screen};
 pub use typing::{Key, Typed};

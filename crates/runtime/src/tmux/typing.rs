@@ -119,7 +119,12 @@ impl Tmux {
 ///
 /// The expected title goes through an option of the pane: inside a format its `,`, `}` and `#`
 /// would mean something.
-fn guarded(pane: PaneId, guard: Option<&ScreenMark>, act: &str, undo: Option<&str>) -> String {
+pub(super) fn guarded(
+    pane: PaneId,
+    guard: Option<&ScreenMark>,
+    act: &str,
+    undo: Option<&str>,
+) -> String {
     let mut line = String::new();
     let mut conditions = vec![
         "#{?pane_dead,0,1}".to_owned(),
@@ -155,7 +160,7 @@ fn guarded(pane: PaneId, guard: Option<&ScreenMark>, act: &str, undo: Option<&st
     line
 }
 
-fn typed(pane: PaneId, replies: &[Reply]) -> Result<Typed, Error> {
+pub(super) fn typed(pane: PaneId, replies: &[Reply]) -> Result<Typed, Error> {
     let said = replies
         .last()
         .and_then(|reply| reply.lines.first())
