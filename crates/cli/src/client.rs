@@ -12,7 +12,7 @@ use sm_client::{Client, PathError, Paths};
 use sm_daemon::api::types::{
     ArchiveView, AttachView, CheckBody, CheckView, ContextReport, EventView, HandoffAnswer,
     HandoffBody, HandoffView, HealthView, LedgerView, MessageView, NewSessionBody, OutputView,
-    PatchBody, PinBody, PinsView, RestoreBody, SendBody, SessionView, StatusView,
+    PatchBody, PinBody, PinsView, RestoreBody, SendBody, SessionView, SignInView, StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, Listens, PATIENCE, Repeat, Stopped, encode, parse};
@@ -118,6 +118,11 @@ impl Daemon {
             )
             .hint(usage)),
         }
+    }
+
+    /// A link that signs a browser in. Asked again it is another one, and the first is left unused.
+    pub fn sign_in(&self) -> Result<Answer<SignInView>> {
+        self.door.ask(Request::post("/signin"), Repeat::Safe)
     }
 
     // ── sessions

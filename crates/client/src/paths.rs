@@ -143,6 +143,11 @@ impl Paths {
         self.state.join("token")
     }
 
+    /// Browsers that are signed in: hashes of their cookies.
+    pub fn signed_in_file(&self) -> PathBuf {
+        self.state.join("signed-in")
+    }
+
     pub fn database(&self) -> PathBuf {
         self.state.join("sm.db")
     }

@@ -521,6 +521,7 @@ impl Actor {
             self.turn_since,
         );
         self.publish.send_replace(Arc::new(published));
+        self.hub.sessions.looks.changed(&self.handle.id);
     }
 
     fn perform(&self, effect: Effect) {

@@ -9,7 +9,9 @@ use crate::endings::Endings;
 use crate::handoff;
 use crate::launches::Launches;
 use crate::ledger::Ledgers;
+use crate::looks::Looks;
 use crate::mailboxes::Mailboxes;
+use crate::signin::SignIns;
 use crate::spooling::Spooling;
 use crate::watch::Watcher;
 use sm_client::paths::Paths;
@@ -21,7 +23,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Instant;
-use tokio::sync::{broadcast, mpsc, oneshot, watch};
+use tokio::sync::{Semaphore, broadcast, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub struct Hub {
@@ -39,11 +41,16 @@ pub struct Hub {
     pub endings: Endings,
     pub ledgers: Ledgers,
     pub watcher: Watcher,
+    pub sign_ins: Arc<SignIns>,
+    /// Places for those who look at terminals.
+    pub looking: Arc<Semaphore>,
     /// Every line that is on disk, for those who follow.
     pub followers: broadcast::Sender<EventRow>,
     /// Held from numbering events to handing them to the writer, never across an await.
     pub order: Mutex<()>,
     pub event_seq: AtomicI64,
+    /// Every event up to this number that was not refused is on disk; set before followers hear of it.
+    pub journaled: AtomicI64,
     pub message_seq: AtomicI64,
     /// What does not work, each with its remedy.
     pub problems: Mutex<Vec<String>>,
@@ -110,6 +117,8 @@ pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 #[derive(Default)]
 pub struct Directory {
     map: RwLock<HashMap<SessionId, Handle>>,
+    /// Those who follow how they look.
+    pub looks: Arc<Looks>,
 }
 
 /// The way to a session's actor and what it last published.
@@ -157,14 +166,24 @@ impl Directory {
             .cloned()
     }
     pub fn add(&self, handle: Handle) {
-        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
-        map.insert(handle.id.clone(), handle);
+        let (id, parent) = (handle.id.clone(), handle.now().record.parent.clone());
+        {
+            let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+            map.insert(id.clone(), handle);
+        }
+        self.looks.changed(&id);
+        // it has one more child now
+        parent.iter().for_each(|parent| self.looks.changed(parent));
     }
     pub fn remove(&self, id: &SessionId) {
-        self.map
-            .write()
-            .unwrap_or_else(PoisonError::into_inner)
-            .remove(id);
+        let removed = {
+            let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+            map.remove(id)
+        };
+        self.looks.forget(id);
+        self.looks.changed(id);
+        let parent = removed.and_then(|handle| handle.now().record.parent.clone());
+        parent.iter().for_each(|parent| self.looks.changed(parent));
     }
     pub fn all(&self) -> Vec<Handle> {
         self.map

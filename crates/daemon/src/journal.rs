@@ -4,6 +4,7 @@ use crate::fault;
 use crate::hub::{Hub, lock};
 use sm_store::{Commit, StoreError};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
 
 /// Waits until the commit is on disk, or refused. Events get their numbers in the order in which
@@ -21,11 +22,14 @@ pub async fn write(
             event.seq = hub.next_event();
         }
         let rows = commit.events.clone();
-        let followers = hub.followers.clone();
+        let own = Arc::clone(hub);
         hub.journal.submit(commit, move |result| {
             if result.is_ok() {
+                if let Some(last) = rows.last() {
+                    own.journaled.fetch_max(last.seq, Ordering::Release);
+                }
                 for row in rows {
-                    let _ = followers.send(row); // nobody may be listening
+                    let _ = own.followers.send(row); // nobody may be listening
                 }
             }
             let _ = tx.send(result);

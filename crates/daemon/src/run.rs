@@ -9,8 +9,9 @@ use crate::api::access::{self, Access};
 use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
+use crate::signin::SignIns;
 use crate::watch::{Changed, Watcher};
-use crate::{archive, clock, dispatch, fault, ledger, recover};
+use crate::{archive, clock, dispatch, fault, ledger, recover, terminal};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -22,7 +23,7 @@ use std::sync::atomic::AtomicI64;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::{broadcast, oneshot};
+use tokio::sync::{Semaphore, broadcast, oneshot};
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
 
@@ -190,9 +191,12 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         endings: Default::default(),
         ledgers: Default::default(),
         watcher,
+        looking: Arc::new(Semaphore::new(terminal::LOOKING)),
+        sign_ins: Arc::new(SignIns::load(paths.signed_in_file())),
         followers: broadcast::channel(4096).0,
         order: Mutex::new(()),
         event_seq: AtomicI64::new(loaded.last_event),
+        journaled: AtomicI64::new(loaded.last_event),
         message_seq: AtomicI64::new(loaded.last_message),
         problems: Mutex::new(Vec::new()),
         address: Mutex::new(None),
@@ -247,7 +251,11 @@ async fn open_doors(hub: &Arc<Hub>) -> Result<Vec<JoinHandle<()>>, ServeError> {
         .and_then(|tcp| tcp.local_addr().ok())
         .map(|address| address.port());
     let access = Arc::new(Access::new(token, port));
-    let router = access::guard(api::router(Arc::clone(hub)), access);
+    let router = access::guard(
+        api::router(Arc::clone(hub)),
+        access,
+        Arc::clone(&hub.sign_ins),
+    );
     let limits = serve::Limits::default();
     let stop = hub.stop.clone();
     let mut servers = vec![tokio::spawn(serve::serve_unix(

@@ -4,8 +4,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Uri};
-use sm_daemon::api::access::{Access, Peer, Refusal, decide, load_or_create_token};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
+use sm_daemon::api::access::{Access, Asked, Peer, Refusal, cookies, decide, load_or_create_token};
 use sm_daemon::peer::PeerUid;
 
 const TOKEN: &str = "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef";
@@ -31,18 +31,40 @@ fn headers(list: &[(&str, &str)]) -> HeaderMap {
         .collect()
 }
 
+/// A program asks.
 fn ask(peer: Peer, uri: &str, list: &[(&str, &str)]) -> Result<(), u16> {
-    decide(
-        &access(),
-        Some(peer),
-        &uri.parse::<Uri>().unwrap(),
-        &headers(list),
-    )
-    .map_err(|refusal| {
+    asks(peer, Method::GET, uri, list)
+}
+
+/// Whatever has the cookie is signed in.
+fn asks(peer: Peer, method: Method, uri: &str, list: &[(&str, &str)]) -> Result<(), u16> {
+    let headers = headers(list);
+    let known = cookies(&headers).contains(&COOKIE);
+    refused(&access(), Some(peer), method, uri, &headers, known).map_err(|refusal| {
         assert!(!refusal.to_string().is_empty() && !refusal.hint().is_empty());
         refusal.status().as_u16()
     })
 }
+
+fn refused(
+    access: &Access,
+    peer: Option<Peer>,
+    method: Method,
+    uri: &str,
+    headers: &HeaderMap,
+    signed_in: bool,
+) -> Result<(), Refusal> {
+    let asked = Asked {
+        peer,
+        method: &method,
+        uri: &uri.parse::<Uri>().unwrap(),
+        headers,
+        signed_in,
+    };
+    decide(access, &asked)
+}
+
+const COOKIE: &str = "c00c1e";
 
 const OURS: Peer = Peer::Tcp {
     uid: PeerUid::Uid(1000),
@@ -70,15 +92,18 @@ fn the_user_or_the_token() {
         (ROOT, Err(403)),
         (UNKNOWN, Err(403)),
     ] {
-        assert_eq!(ask(peer, "/", &[host]), answer, "{peer:?}");
+        assert_eq!(ask(peer, "/sessions", &[host]), answer, "{peer:?}");
         assert_eq!(
-            ask(peer, "/", &[host, ("authorization", &bearer)]),
+            ask(peer, "/sessions", &[host, ("authorization", &bearer)]),
             Ok(()),
             "{peer:?}"
         );
     }
     let lower = format!("bearer {TOKEN}");
-    assert_eq!(ask(THEIRS, "/", &[host, ("authorization", &lower)]), Ok(()));
+    assert_eq!(
+        ask(THEIRS, "/sessions", &[host, ("authorization", &lower)]),
+        Ok(())
+    );
     for wrong in [
         "Bearer",
         "Bearer ",
@@ -89,7 +114,7 @@ fn the_user_or_the_token() {
         TOKEN,
     ] {
         assert_eq!(
-            ask(THEIRS, "/", &[host, ("authorization", wrong)]),
+            ask(THEIRS, "/sessions", &[host, ("authorization", wrong)]),
             Err(403),
             "{wrong}"
         );
@@ -97,23 +122,35 @@ fn the_user_or_the_token() {
     // The socket is for our user only, whatever is sent.
     for uid in [PeerUid::Uid(0), PeerUid::Uid(1001), PeerUid::Unknown] {
         let peer = Peer::Unix { uid };
-        assert_eq!(ask(peer, "/", &[("authorization", &bearer)]), Err(403));
+        assert_eq!(
+            ask(peer, "/sessions", &[("authorization", &bearer)]),
+            Err(403)
+        );
     }
-    assert_eq!(ask(UNIX, "/", &[]), Ok(()));
+    assert_eq!(ask(UNIX, "/sessions", &[]), Ok(()));
     // Nobody said who is there.
-    let refused = decide(&access(), None, &"/".parse().unwrap(), &headers(&[host]));
-    assert_eq!(refused, Err(Refusal::UnknownUser));
+    let answer = refused(
+        &access(),
+        None,
+        Method::GET,
+        "/sessions",
+        &headers(&[host]),
+        true,
+    );
+    assert_eq!(answer, Err(Refusal::UnknownUser));
     // A token that could not be made opens nothing.
     let mut no_token = access();
     no_token.token = String::new();
     for given in ["Bearer ", "Bearer"] {
-        let refused = decide(
+        let answer = refused(
             &no_token,
             Some(THEIRS),
-            &"/".parse().unwrap(),
+            Method::GET,
+            "/sessions",
             &headers(&[host, ("authorization", given)]),
+            false,
         );
-        assert_eq!(refused, Err(Refusal::WrongToken));
+        assert_eq!(answer, Err(Refusal::WrongToken));
     }
 }
 
@@ -127,7 +164,7 @@ fn the_host_is_loopback() {
         "[::1]",
         "[::1]:8420",
     ] {
-        assert_eq!(ask(OURS, "/", &[("host", host)]), Ok(()), "{host}");
+        assert_eq!(ask(OURS, "/sessions", &[("host", host)]), Ok(()), "{host}");
     }
     for host in [
         "",
@@ -149,24 +186,30 @@ fn the_host_is_loopback() {
         let value = HeaderValue::from_bytes(host.as_bytes()).unwrap();
         let mut all = HeaderMap::new();
         all.insert("host", value);
-        let refused = decide(&access(), Some(OURS), &"/".parse().unwrap(), &all);
-        assert!(matches!(refused, Err(Refusal::Host(_))), "{host}");
-        assert_eq!(ask(UNIX, "/", &[]), Ok(()));
+        for path in ["/sessions", "/", "/signin/x"] {
+            let answer = refused(&access(), Some(OURS), Method::GET, path, &all, true);
+            assert!(matches!(answer, Err(Refusal::Host(_))), "{host} {path}");
+        }
+        assert_eq!(ask(UNIX, "/sessions", &[]), Ok(()));
     }
-    assert_eq!(ask(OURS, "/", &[]), Err(403));
+    assert_eq!(ask(OURS, "/sessions", &[]), Err(403));
     assert_eq!(
         ask(
             OURS,
-            "/",
+            "/sessions",
             &[("host", "localhost"), ("host", "evil.example")]
         ),
         Err(403)
     );
     assert_eq!(
-        ask(OURS, "http://evil.example/", &[("host", "localhost")]),
+        ask(
+            OURS,
+            "http://evil.example/sessions",
+            &[("host", "localhost")]
+        ),
         Err(403)
     );
-    assert_eq!(ask(UNIX, "/", &[("host", "anything")]), Ok(()));
+    assert_eq!(ask(UNIX, "/sessions", &[("host", "anything")]), Ok(()));
 }
 
 #[test]
@@ -189,20 +232,169 @@ fn a_foreign_page_is_refused_whoever_runs_it() {
             ("authorization", bearer.as_str()),
         ];
         for peer in [OURS, THEIRS, UNIX] {
-            assert_eq!(ask(peer, "/", &all), Err(403), "{origin} {peer:?}");
+            assert_eq!(ask(peer, "/sessions", &all), Err(403), "{origin} {peer:?}");
         }
     }
     for origin in ["http://127.0.0.1:8420", "http://localhost:8420"] {
-        let all = [("host", "127.0.0.1:8420"), ("origin", origin)];
-        assert_eq!(ask(OURS, "/", &all), Ok(()), "{origin}");
-        assert_eq!(ask(THEIRS, "/", &all), Err(403), "{origin}");
+        let all = [
+            ("host", "127.0.0.1:8420"),
+            ("origin", origin),
+            ("cookie", "sm_8420=c00c1e"),
+        ];
+        assert_eq!(ask(OURS, "/sessions", &all), Ok(()), "{origin}");
+        assert_eq!(ask(OURS, "/sessions", &all[..2]), Err(401), "{origin}");
+        assert_eq!(ask(THEIRS, "/sessions", &all), Err(403), "{origin}");
     }
     let two = [
         ("host", "localhost"),
         ("origin", "http://localhost:8420"),
         ("origin", "http://evil.example"),
     ];
-    assert_eq!(ask(OURS, "/", &two), Err(403));
+    assert_eq!(ask(OURS, "/sessions", &two), Err(403));
+}
+
+const HOST: (&str, &str) = ("host", "127.0.0.1:8420");
+const ORIGIN: (&str, &str) = ("origin", "http://127.0.0.1:8420");
+const SIGNED_IN: (&str, &str) = ("cookie", "theme=dark; sm_8420=c00c1e");
+const SAME: (&str, &str) = ("sec-fetch-site", "same-origin");
+
+/// What a browser cannot help saying, each enough to know it by.
+const MARKS: [(&str, &str); 7] = [
+    ORIGIN,
+    SAME,
+    ("sec-fetch-site", "none"),
+    ("sec-fetch-mode", "cors"),
+    ("sec-fetch-dest", "document"),
+    ("cookie", "sm_8420=old"),
+    ("upgrade", "websocket"),
+];
+
+#[test]
+fn a_browser_needs_more_than_the_right_user() {
+    let bearer = format!("Bearer {TOKEN}");
+    for mark in MARKS {
+        for peer in [OURS, UNKNOWN] {
+            assert_eq!(ask(peer, "/sessions", &[HOST, mark]), Err(401), "{mark:?}");
+            let token = [HOST, mark, ("authorization", bearer.as_str())];
+            assert_eq!(ask(peer, "/sessions", &token), Ok(()), "{mark:?}");
+            let signed_in = [HOST, ORIGIN, mark, SIGNED_IN];
+            assert_eq!(ask(peer, "/sessions", &signed_in), Ok(()), "{mark:?}");
+        }
+        // a stolen cookie is of no use to another user, and the socket needs none
+        for peer in [THEIRS, ROOT] {
+            let signed_in = [HOST, ORIGIN, mark, SIGNED_IN];
+            assert_eq!(ask(peer, "/sessions", &signed_in), Err(403), "{mark:?}");
+            assert_eq!(ask(peer, "/", &[HOST, mark]), Err(403), "{mark:?}");
+        }
+        assert_eq!(ask(UNIX, "/sessions", &[mark]), Ok(()), "{mark:?}");
+    }
+    // no browser at all: as ever
+    assert_eq!(ask(OURS, "/sessions", &[HOST]), Ok(()));
+    assert_eq!(ask(UNKNOWN, "/sessions", &[HOST]), Err(403));
+    assert_eq!(
+        ask(OURS, "/sessions", &[HOST, ("cookie", "sm_1=x")]),
+        Ok(())
+    );
+}
+
+#[test]
+fn an_unsigned_browser_gets_the_page_and_nothing_else() {
+    for peer in [OURS, UNKNOWN] {
+        for path in ["/", "/assets/a.js", "/favicon.ico", "/health", "/signin/x"] {
+            assert_eq!(ask(peer, path, &[HOST, SAME]), Ok(()), "{path}");
+            for method in [Method::POST, Method::PUT, Method::DELETE, Method::PATCH] {
+                let answer = asks(peer, method.clone(), path, &[HOST, SAME, ORIGIN]);
+                assert_eq!(answer, Err(401), "{method} {path}");
+            }
+        }
+        for path in [
+            "/sessions",
+            "/status",
+            "/events",
+            "/openapi.json",
+            "/signin",
+            "/signout",
+            "/assets",
+            "/favicon.icon",
+            "/sessions/x/terminal",
+            "//",
+            "/health/",
+        ] {
+            assert_eq!(ask(peer, path, &[HOST, SAME]), Err(401), "{path}");
+        }
+        assert_eq!(
+            asks(peer, Method::HEAD, "/signin/x", &[HOST, SAME]),
+            Err(401)
+        );
+    }
+}
+
+#[test]
+fn a_browser_that_was_led_here_is_refused_even_if_it_is_signed_in() {
+    for site in ["cross-site", "same-site", "", "x"] {
+        for path in ["/", "/sessions", "/signin/x", "/health"] {
+            let all = [HOST, SIGNED_IN, ("sec-fetch-site", site)];
+            for peer in [OURS, UNKNOWN, UNIX] {
+                assert_eq!(ask(peer, path, &all), Err(403), "{site} {path}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_changes_something_says_where_it_comes_from() {
+    let peer = OURS;
+    for method in [Method::POST, Method::PUT, Method::PATCH, Method::DELETE] {
+        let asks = |list: &[(&str, &str)]| asks(peer, method.clone(), "/sessions/x", list);
+        assert_eq!(asks(&[HOST, SIGNED_IN, SAME, ORIGIN]), Ok(()));
+        assert_eq!(asks(&[HOST, SIGNED_IN, SAME]), Err(403), "{method}");
+    }
+    // so does a WebSocket, which a page of anybody could open
+    let target = "/sessions/x/terminal";
+    let upgrade = ("upgrade", "websocket");
+    for (list, answer) in [
+        (&[HOST, upgrade, ORIGIN, SIGNED_IN][..], Ok(())),
+        (&[HOST, upgrade, ORIGIN], Err(401)),
+        (&[HOST, upgrade, SIGNED_IN], Err(403)),
+        (&[HOST, upgrade], Err(401)),
+        (&[HOST, ("sec-websocket-key", "x")], Err(401)),
+        (
+            &[
+                HOST,
+                upgrade,
+                SIGNED_IN,
+                ("origin", "http://localhost:3000"),
+            ],
+            Err(403),
+        ),
+        (
+            &[upgrade, SIGNED_IN, ORIGIN, ("host", "evil.example:8420")],
+            Err(403),
+        ),
+    ] {
+        assert_eq!(ask(OURS, target, list), answer, "{list:?}");
+    }
+}
+
+#[test]
+fn a_link_is_not_given_to_a_browser() {
+    let bearer = format!("Bearer {TOKEN}");
+    let all = [HOST, ORIGIN, SIGNED_IN, ("authorization", bearer.as_str())];
+    assert_eq!(asks(OURS, Method::POST, "/signin", &all), Err(403));
+    assert_eq!(asks(OURS, Method::POST, "/signin", &[HOST]), Ok(()));
+    assert_eq!(asks(UNIX, Method::POST, "/signin", &[]), Ok(()));
+}
+
+#[test]
+fn a_forwarded_port_is_our_own_page_and_has_a_cookie_of_its_own() {
+    let host = ("host", "localhost:9999");
+    let origin = ("origin", "http://localhost:9999");
+    let own = ("cookie", "sm_9999=c00c1e");
+    assert_eq!(ask(OURS, "/sessions", &[host, origin, own]), Ok(()));
+    assert_eq!(ask(OURS, "/sessions", &[host, origin, SIGNED_IN]), Err(401));
+    assert_eq!(ask(OURS, "/sessions", &[HOST, origin, own]), Err(403));
+    let two = [host, HOST, origin, own];
+    assert_eq!(ask(OURS, "/sessions", &two), Err(403));
 }
 
 #[test]
@@ -274,7 +466,7 @@ fn bodies_are_json_and_bounded() {
             Err(413),
         ),
     ] {
-        assert_eq!(ask(UNIX, "/", list), answer, "{list:?}");
+        assert_eq!(ask(UNIX, "/sessions", list), answer, "{list:?}");
     }
 }
 

@@ -11,6 +11,7 @@ use axum::routing::{self, get};
 use proptest::prelude::*;
 use sm_daemon::api::access::{Access, guard};
 use sm_daemon::api::serve::{Limits, serve_tcp, serve_unix};
+use sm_daemon::signin::SignIns;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream, UnixListener, UnixStream};
 use tokio_util::sync::CancellationToken;
@@ -57,7 +58,8 @@ impl Server {
                 "/length",
                 routing::any(async |body: Bytes| body.len().to_string()),
             );
-        let router = guard(router, Arc::new(access));
+        let sign_ins = Arc::new(SignIns::load(dir.path().join("signed-in")));
+        let router = guard(router, Arc::new(access), sign_ins);
         let stop = CancellationToken::new();
         let tasks = vec![
             tokio::spawn(serve_tcp(tcp, router.clone(), limits, stop.clone())),

@@ -27,6 +27,7 @@ mod ledger;
 pub(crate) mod ls;
 mod man;
 mod new;
+mod open;
 mod output;
 mod overview;
 mod pin;
@@ -111,6 +112,7 @@ enum Command {
     Serve(serve::Serve),
     Stop(stop::Stop),
     Status(status::Status),
+    Open(open::Open),
     #[command(name = "statusline")]
     StatusLine(statusline::StatusLine),
     Service(service::Service),
@@ -188,6 +190,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Serve(command)) => return command.run(),
         Some(Command::Stop(command)) => command.run(out),
         Some(Command::Status(command)) => command.run(out),
+        Some(Command::Open(command)) => command.run(out),
         Some(Command::StatusLine(command)) => command.run(),
         Some(Command::Service(command)) => command.run(out),
         Some(Command::Gc(command)) => command.run(out),
@@ -243,6 +246,9 @@ mod tests {
             ("sm send api hello --wait soon", false),
             ("sm send api hello --mode loud", false),
             ("sm send", false),
+            ("sm open", true),
+            ("sm open --print", true),
+            ("sm open api", false),
             ("sm wait api --for idle --timeout 600", true),
             ("sm wait api --for idle,waiting", true),
             ("sm wait api", false),

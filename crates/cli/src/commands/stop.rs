@@ -179,7 +179,15 @@ fn places(paths: &Paths) -> Vec<PathBuf> {
 }
 
 /// How names of ours begin in the state directory.
-const STATE_NAMES: &[&str] = &["sm.", "tmux.", "daemon.", "token", "stopped", "spool"];
+const STATE_NAMES: &[&str] = &[
+    "sm.",
+    "tmux.",
+    "daemon.",
+    "token",
+    "signed-in",
+    "stopped",
+    "spool",
+];
 /// Names of ours in the data directory.
 const DATA_NAMES: &[&str] = &["sessions", "handoffs"];
 

@@ -11,6 +11,7 @@ mod fake;
 mod handoff;
 mod hooks;
 mod messages;
+mod open;
 mod places;
 mod real;
 mod run;

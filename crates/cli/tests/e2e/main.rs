@@ -7,6 +7,8 @@ mod archive;
 mod context;
 mod contract;
 mod crash;
+mod dashboard;
+mod dashboard_terminal;
 mod delivery;
 mod environment;
 mod family;

@@ -3,29 +3,43 @@
 //! [`decide`] is pure; [`guard`] puts it before every route, and reads bodies within their bounds so
 //! that no handler waits for a slow sender. A request without a [`Peer`] is refused: whatever forgot
 //! to say who is there must not open a door.
+//!
+//! A browser runs as the right user and does what any page tells it. So what a browser sends over
+//! TCP (it has marks that no page can take off) needs more than the right user: the cookie it got
+//! for a link of `sm open`. The cookie alone is not enough either: a browser sends it to every
+//! server on the same host name, whatever its port, also to those of other users of this machine.
+//! It therefore never lets in a connection that the kernel says is another user's, and where the
+//! kernel does not say whose a connection is (macOS) it is all there is to go by.
 
-use std::fs::{self, File, OpenOptions};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::header::{AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, HOST, ORIGIN};
-use axum::http::header::{HeaderName, TRANSFER_ENCODING};
-use axum::http::{HeaderMap, StatusCode, Uri};
+use axum::http::header::{
+    AUTHORIZATION, CONTENT_LENGTH, CONTENT_TYPE, COOKIE, HOST, HeaderName, ORIGIN,
+    SEC_WEBSOCKET_KEY, TRANSFER_ENCODING, UPGRADE,
+};
+use axum::http::{HeaderMap, Method, StatusCode, Uri};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::{Json, Router};
 
+use super::headers;
 use super::serve::{BodyError, read_body};
 use super::types::ErrorView;
 use crate::peer::PeerUid;
+use crate::signin::SignIns;
+use crate::{clock, page, private};
 
 /// Random bytes in a token; it is written as hex.
 const TOKEN_BYTES: usize = 32;
+/// What a browser says about where a request comes from, and why.
+const SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
+const MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
+const DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
 
 /// The other end of a connection: an extension of every request, put there by the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,6 +74,17 @@ impl Access {
     }
 }
 
+/// A request, by all that is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Asked<'a> {
+    pub peer: Option<Peer>,
+    pub method: &'a Method,
+    pub uri: &'a Uri,
+    pub headers: &'a HeaderMap,
+    /// One of its cookies ([`cookies`]) is known.
+    pub signed_in: bool,
+}
+
 /// Why a request is refused. Says what happened; [`Refusal::hint`] what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
@@ -73,6 +98,12 @@ pub enum Refusal {
     Host(String),
     #[error("the request comes from a page of {0:?}, which is not sm's own")]
     Origin(String),
+    #[error("the browser says that the request comes from another page ({0:?})")]
+    Site(String),
+    #[error("this browser is not signed in")]
+    NotSignedIn,
+    #[error("a browser cannot ask for a link")]
+    Browser,
     #[error("the body is {0:?}, not application/json")]
     ContentType(String),
     #[error("the body is larger than {0} bytes")]
@@ -90,7 +121,10 @@ impl Refusal {
             | Self::OtherUser(_)
             | Self::WrongToken
             | Self::Host(_)
-            | Self::Origin(_) => StatusCode::FORBIDDEN,
+            | Self::Origin(_)
+            | Self::Site(_)
+            | Self::Browser => StatusCode::FORBIDDEN,
+            Self::NotSignedIn => StatusCode::UNAUTHORIZED,
             Self::ContentType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::TooSlow(_) => StatusCode::REQUEST_TIMEOUT,
@@ -108,6 +142,10 @@ impl Refusal {
             Self::Origin(_) => {
                 "web pages of others may not talk to sm; use a program, or sm's own page"
             }
+            Self::Site(_) => {
+                "links from other pages do not lead here; put the address into the address bar"
+            }
+            Self::NotSignedIn | Self::Browser => "run in a terminal: sm open",
             Self::ContentType(_) => "send JSON with the header `Content-Type: application/json`",
             Self::TooLarge(_) => "send less; a long text can be put into a file and named instead",
             Self::TooSlow(_) | Self::BrokenBody => "send the whole body at once, and repeat it",
@@ -126,32 +164,30 @@ impl IntoResponse for Refusal {
 }
 
 /// Whether a request may go on, by everything but its body's content.
-pub fn decide(
-    access: &Access,
-    peer: Option<Peer>,
-    uri: &Uri,
-    headers: &HeaderMap,
-) -> Result<(), Refusal> {
+pub fn decide(access: &Access, asked: &Asked<'_>) -> Result<(), Refusal> {
     // What a browser can be made to do comes first: it runs as the right user.
-    for origin in all(headers, &ORIGIN) {
-        if !is_own_page(access, &origin) {
+    for origin in all(asked.headers, &ORIGIN) {
+        if !is_own_page(access, asked.headers, &origin) {
             return Err(Refusal::Origin(origin));
         }
     }
-    match peer {
+    for site in all(asked.headers, &SITE) {
+        if site != "same-origin" && site != "none" {
+            return Err(Refusal::Site(site));
+        }
+    }
+    match asked.peer {
         None => return Err(Refusal::UnknownUser),
         Some(Peer::Unix { uid }) => same_user(access, uid)?,
         Some(Peer::Tcp { uid }) => {
-            host(uri, headers)?;
-            match same_user(access, uid) {
-                Ok(()) => {}
-                Err(refusal) => token(access, headers, refusal)?,
-            }
+            host(asked.uri, asked.headers)?;
+            over_tcp(access, asked, uid)?;
         }
     }
-    if has_body(headers) {
-        content_type(headers)?;
-        let length = headers
+    if has_body(asked.headers) {
+        content_type(asked.headers)?;
+        let length = asked
+            .headers
             .get(CONTENT_LENGTH)
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.parse::<u64>().ok());
@@ -162,6 +198,82 @@ pub fn decide(
     Ok(())
 }
 
+/// A program of ours, or the token, or a browser that is signed in; and the page's own files, which
+/// a browser needs before it can be signed in.
+fn over_tcp(access: &Access, asked: &Asked<'_>, uid: PeerUid) -> Result<(), Refusal> {
+    let whose = same_user(access, uid);
+    let browser = is_browser(asked);
+    if whose.is_ok() && !browser {
+        return Ok(());
+    }
+    if browser && *asked.method == Method::POST && asked.uri.path() == "/signin" {
+        return Err(Refusal::Browser);
+    }
+    match token(access, asked.headers) {
+        Some(true) => return Ok(()),
+        Some(false) => return Err(Refusal::WrongToken),
+        None => {}
+    }
+    let refusal = match whose {
+        Err(refusal @ Refusal::OtherUser(_)) => return Err(refusal),
+        Err(refusal) if !browser => refusal,
+        Ok(()) | Err(_) => Refusal::NotSignedIn,
+    };
+    if is_open(asked) {
+        return Ok(());
+    }
+    if !asked.signed_in {
+        return Err(refusal);
+    }
+    // A browser says where a request comes from whenever it could change something.
+    let changes = !matches!(*asked.method, Method::GET | Method::HEAD) || is_upgrade(asked);
+    if changes && !asked.headers.contains_key(ORIGIN) {
+        return Err(Refusal::Origin(String::new()));
+    }
+    Ok(())
+}
+
+/// Given to every browser that may reach us: nothing of a session is in it.
+fn is_open(asked: &Asked<'_>) -> bool {
+    let path = asked.uri.path();
+    match *asked.method {
+        Method::GET => page::is_ours(path) || path == "/health" || path.starts_with("/signin/"),
+        Method::HEAD => page::is_ours(path) || path == "/health",
+        _ => false,
+    }
+}
+
+/// No page can keep a browser from saying these, and none of our programs says them.
+fn is_browser(asked: &Asked<'_>) -> bool {
+    let headers = asked.headers;
+    [&ORIGIN, &SITE, &MODE, &DEST]
+        .into_iter()
+        .any(|mark| headers.contains_key(mark))
+        || is_upgrade(asked)
+        || !cookies(headers).is_empty()
+}
+
+/// The connection would become another: what comes then is not looked at here any more.
+fn is_upgrade(asked: &Asked<'_>) -> bool {
+    asked.headers.contains_key(UPGRADE) || asked.headers.contains_key(SEC_WEBSOCKET_KEY)
+}
+
+/// Our cookie is named by the port that was asked, as others on this machine share the rest of the
+/// address with us. Several: another page has set one as well; it cannot know ours.
+pub fn cookies(headers: &HeaderMap) -> Vec<&str> {
+    let name = headers::cookie_name(headers);
+    headers
+        .get_all(COOKIE)
+        .iter()
+        .filter_map(|value| value.to_str().ok())
+        .flat_map(|value| value.split(';'))
+        .filter_map(|pair| pair.trim().split_once('='))
+        .filter(|(key, _)| *key == name)
+        .map(|(_, value)| value.trim())
+        .take(8)
+        .collect()
+}
+
 fn same_user(access: &Access, uid: PeerUid) -> Result<(), Refusal> {
     match uid {
         PeerUid::Uid(uid) if uid == access.own_uid => Ok(()),
@@ -170,20 +282,16 @@ fn same_user(access: &Access, uid: PeerUid) -> Result<(), Refusal> {
     }
 }
 
-fn token(access: &Access, headers: &HeaderMap, otherwise: Refusal) -> Result<(), Refusal> {
-    let Some(value) = headers.get(AUTHORIZATION) else {
-        return Err(otherwise);
-    };
+/// Whether the token that was sent is ours; None: none was.
+fn token(access: &Access, headers: &HeaderMap) -> Option<bool> {
+    let value = headers.get(AUTHORIZATION)?;
     let given = value.to_str().ok().and_then(|value| {
         let (scheme, token) = value.split_once(' ')?;
         scheme
             .eq_ignore_ascii_case("bearer")
             .then_some(token.trim())
     });
-    match given {
-        Some(given) if same_secret(given.as_bytes(), access.token.as_bytes()) => Ok(()),
-        Some(_) | None => Err(Refusal::WrongToken),
-    }
+    Some(given.is_some_and(|given| same_secret(given.as_bytes(), access.token.as_bytes())))
 }
 
 /// In the same time wherever they differ. An empty secret is no secret.
@@ -228,11 +336,18 @@ fn is_loopback(host: &str) -> bool {
     })
 }
 
-fn is_own_page(access: &Access, origin: &str) -> bool {
+/// Of our own port, or of the very address that was asked: who forwards our port gives it another
+/// number. Only loopback is asked ([`host`]), so that no name of somebody's own can stand there.
+fn is_own_page(access: &Access, headers: &HeaderMap, origin: &str) -> bool {
     let Some(port) = access.port else {
         return false;
     };
-    ["127.0.0.1", "localhost", "[::1]"]
+    let asked = all(headers, &HOST);
+    let same = match asked.as_slice() {
+        [host] => is_loopback(host) && origin == format!("http://{host}"),
+        _ => false,
+    };
+    same || ["127.0.0.1", "localhost", "[::1]"]
         .into_iter()
         .any(|name| origin == format!("http://{name}:{port}"))
 }
@@ -274,20 +389,34 @@ fn all(headers: &HeaderMap, name: &HeaderName) -> Vec<String> {
 }
 
 /// Puts the decision, and the reading of the body, before every route of `router`.
-pub fn guard(router: Router, access: Arc<Access>) -> Router {
+pub fn guard(router: Router, access: Arc<Access>, sign_ins: Arc<SignIns>) -> Router {
     router
         // Bodies arrive here whole and bounded.
         .layer(DefaultBodyLimit::disable())
-        .layer(middleware::from_fn_with_state(access, admit))
+        .layer(middleware::from_fn_with_state((access, sign_ins), admit))
 }
 
-async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
+async fn admit(
+    State((access, sign_ins)): State<(Arc<Access>, Arc<SignIns>)>,
+    request: Request,
+    next: Next,
+) -> Response {
     let (parts, body) = request.into_parts();
     let peer = parts.extensions.get::<Peer>().copied();
-    if let Err(refusal) = decide(&access, peer, &parts.uri, &parts.headers) {
+    let tcp = matches!(peer, Some(Peer::Tcp { .. }));
+    let known = |cookie: &&str| sign_ins.is_known(cookie, clock::now());
+    let asked = Asked {
+        peer,
+        method: &parts.method,
+        uri: &parts.uri,
+        headers: &parts.headers,
+        signed_in: tcp && cookies(&parts.headers).iter().any(known),
+    };
+    if let Err(refusal) = decide(&access, &asked) {
         tracing::debug!(?peer, method = %parts.method, path = parts.uri.path(), "refused: {refusal}");
-        return refusal.into_response();
+        return headers::protected(refusal.into_response(), None);
     }
+    let host = parts.headers.get(HOST).filter(|_| tcp).cloned();
     let body = match read_body(body, access.body_limit, access.body_deadline).await {
         Ok(body) => body,
         Err(error) => {
@@ -296,10 +425,14 @@ async fn admit(State(access): State<Arc<Access>>, request: Request, next: Next) 
                 BodyError::TooSlow => Refusal::TooSlow(access.body_deadline),
                 BodyError::Broken => Refusal::BrokenBody,
             };
-            return refusal.into_response();
+            return headers::protected(refusal.into_response(), None);
         }
     };
-    next.run(Request::from_parts(parts, Body::from(body))).await
+    let answer = next.run(Request::from_parts(parts, Body::from(body))).await;
+    match tcp {
+        true => headers::protected(answer, host.as_ref()),
+        false => answer,
+    }
 }
 
 /// The token of this file; made if there is none that is ours alone.
@@ -307,55 +440,16 @@ pub fn load_or_create_token(path: &Path) -> io::Result<String> {
     if let Some(token) = load_token(path)? {
         return Ok(token);
     }
-    let mut bytes = [0u8; TOKEN_BYTES];
-    getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
-    let token: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    let new = path.with_extension(format!("new.{}", std::process::id()));
-    let _ = fs::remove_file(&new); // of a daemon with this pid that died right here
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(&new)?;
-    let written = file
-        .write_all(format!("{token}\n").as_bytes())
-        .and_then(|()| file.sync_all())
-        .and_then(|()| fs::rename(&new, path));
-    if let Err(e) = written {
-        let _ = fs::remove_file(&new);
-        return Err(e);
-    }
-    if let Some(folder) = path.parent() {
-        File::open(folder)?.sync_all()?;
-    }
+    let token = private::secret(TOKEN_BYTES)?;
+    private::write(path, format!("{token}\n").as_bytes())?;
     Ok(token)
 }
 
 /// None: there is none, or one that others could have read or written, or not a token at all.
 fn load_token(path: &Path) -> io::Result<Option<String>> {
-    let no_link = rustix::fs::OFlags::NOFOLLOW.bits() | rustix::fs::OFlags::NONBLOCK.bits();
-    let file = OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::from_ne_bytes(no_link.to_ne_bytes()))
-        .open(path);
-    let file = match file {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) if e.raw_os_error() == Some(rustix::io::Errno::LOOP.raw_os_error()) => {
-            return Ok(None);
-        }
-        Err(e) => return Err(e),
-    };
-    let about = file.metadata()?;
-    let private = about.is_file()
-        && about.uid() == rustix::process::getuid().as_raw()
-        && about.mode() & 0o077 == 0;
-    if !private {
-        tracing::warn!("{} was open to others: a new token is made", path.display());
+    let Some(bytes) = private::read(path, 1024)? else {
         return Ok(None);
-    }
-    let mut bytes = Vec::new();
-    file.take(1024).read_to_end(&mut bytes)?;
+    };
     let text = String::from_utf8_lossy(&bytes);
     let token = text.trim();
     let whole = token.len() == TOKEN_BYTES * 2 && token.bytes().all(|b| b.is_ascii_hexdigit());

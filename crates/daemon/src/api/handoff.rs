@@ -113,6 +113,24 @@ pub async fn schedule(
     schedule_as(&hub, &handle, trigger, body).await
 }
 
+/// From the ledger, for a person outside of all sessions.
+pub async fn automatic(
+    State(hub): State<Shared>,
+    Path(wanted): Path<String>,
+    headers: HeaderMap,
+) -> Answer {
+    let (handle, trigger) = match who(&hub, &wanted, None, true, &headers) {
+        Ok(known) => known,
+        Err(error) => return refused(error),
+    };
+    let body = HandoffBody {
+        person: true,
+        auto: true,
+        ..HandoffBody::default()
+    };
+    schedule_as(&hub, &handle, trigger, body).await
+}
+
 /// For one who is known.
 pub(super) async fn schedule_as(
     hub: &Shared,

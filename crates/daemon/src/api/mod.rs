@@ -7,8 +7,10 @@ mod context;
 mod daemon;
 mod error;
 mod events;
+mod follow;
 mod handoff;
 mod handoffs;
+mod headers;
 mod hooks;
 mod launch;
 mod ledger;
@@ -21,6 +23,8 @@ mod run_handoff;
 mod runs;
 pub mod serve;
 mod sessions;
+mod signin;
+mod terminal;
 pub mod types;
 
 pub use asked::told as told_by_hook;
@@ -58,6 +62,7 @@ pub fn router(hub: Shared) -> Router {
         .route("/sessions/{session}/wait", get(sessions::wait))
         .route("/sessions/{session}/attach", get(sessions::attach))
         .route("/sessions/{session}/output", get(output::output))
+        .route("/sessions/{session}/terminal", get(terminal::open))
         .route("/sessions/{session}/archive", get(archive::archive))
         .route("/sessions/{session}/archive/about", get(archive::about))
         .route("/sessions/{session}/archive/search", get(archive::search))
@@ -78,17 +83,22 @@ pub fn router(hub: Shared) -> Router {
             "/sessions/{session}/handoff",
             post(handoff::schedule).delete(handoff::cancel),
         )
+        .route("/sessions/{session}/handoff/auto", post(handoff::automatic))
         .route("/sessions/{session}/handoff/check", post(handoff::check))
         .route(
             "/sessions/{session}/pins",
             get(pins::list).post(pins::add).delete(pins::remove),
         )
         .route("/sessions/{session}/context", get(context::show))
+        .route(
+            "/sessions/{session}/context/history",
+            get(context::whole_history),
+        )
         .route("/sessions/{session}/ledger", get(ledger::show))
         .route("/handoff/template", get(handoffs::template))
         .route("/handoffs", get(handoffs::list))
         .route("/handoffs/{handoff}", get(handoffs::show))
-        .route("/events", get(events::follow))
+        .route("/events", get(follow::follow))
         .route("/hooks/context-usage", post(hooks::context_usage))
         .route("/hooks/{agent}/{event}", post(hooks::hook))
         .route("/runs/{session}", post(runs::tell))
@@ -104,6 +114,12 @@ pub fn router(hub: Shared) -> Router {
         )
         .route_layer(middleware::from_fn_with_state(Arc::clone(&hub), settled))
         .route("/health", get(daemon::health))
+        .route("/signin", post(signin::link))
+        .route("/signin/{code}", get(signin::enter))
+        .route("/signout", post(signin::leave))
+        .route("/", get(signin::file))
+        .route("/favicon.ico", get(signin::file))
+        .route("/assets/{*path}", get(signin::file))
         .with_state(hub)
 }
 

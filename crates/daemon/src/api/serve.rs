@@ -4,15 +4,17 @@
 //! connections is bounded, that of other users far lower than our own: they can only be refused,
 //! and must not take our place. Nothing here knows a route.
 
+use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, Bytes};
 use axum::http::Request;
 use futures_util::StreamExt;
+use futures_util::future::BoxFuture;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
@@ -25,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::access::Peer;
+use crate::hub::lock;
 use crate::peer::{PeerUid, tcp_peer_uid, unix_peer_uid};
 
 /// What one connection, and all of them, may use.
@@ -52,6 +55,27 @@ impl Default for Limits {
             other_connections: 32,
             grace: Duration::from_secs(2),
         }
+    }
+}
+
+/// What becomes of a connection whose answer was that it is another from now on: an extension of
+/// that answer. The stream, and what was already read of it.
+#[derive(Clone)]
+pub struct Takeover(Arc<Mutex<Option<Taken>>>);
+
+type Taken = Box<dyn FnOnce(Box<dyn Stream>, Bytes) -> BoxFuture<'static, ()> + Send>;
+
+/// Both ways of a connection.
+pub trait Stream: AsyncRead + AsyncWrite + Unpin + Send {}
+impl<S: AsyncRead + AsyncWrite + Unpin + Send> Stream for S {}
+
+impl Takeover {
+    pub fn new<F>(then: impl FnOnce(Box<dyn Stream>, Bytes) -> F + Send + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        let then: Taken = Box::new(move |stream, read| Box::pin(then(stream, read)));
+        Self(Arc::new(Mutex::new(Some(then))))
     }
 }
 
@@ -148,9 +172,19 @@ pub async fn serve_connection<S>(
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let takeover: Arc<Mutex<Option<Takeover>>> = Arc::default();
+    let found = Arc::clone(&takeover);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
-        Box::pin(router.clone().oneshot(request.map(Body::new)))
+        let answer = router.clone().oneshot(request.map(Body::new));
+        let found = Arc::clone(&found);
+        Box::pin(async move {
+            let mut answer = answer.await?;
+            if let Some(takeover) = answer.extensions_mut().remove::<Takeover>() {
+                *lock(&found) = Some(takeover);
+            }
+            Ok::<_, Infallible>(answer)
+        })
     });
     let mut connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -172,7 +206,14 @@ pub async fn serve_connection<S>(
     if let Err(e) = served {
         tracing::debug!(?peer, "connection: {e}");
     }
-    let io = connection.into_parts().io.into_inner();
+    let parts = connection.into_parts();
+    let io = parts.io.into_inner();
+    let then = lock(&takeover)
+        .take()
+        .and_then(|takeover| lock(&takeover.0).take());
+    if let Some(then) = then {
+        return then(Box::new(io), parts.read_buf).await;
+    }
     tokio::select! {
         () = linger(io) => {}
         // Nobody is kept waiting for a client that leaves its end open.

@@ -34,6 +34,11 @@ pub async fn list(
     State(hub): State<Shared>,
     Query(query): Query<ListQuery>,
 ) -> Json<Vec<SessionView>> {
+    Json(listed(&hub, query.all))
+}
+
+/// Those that live or need attention, or all of them, oldest first.
+pub fn listed(hub: &Shared, all: bool) -> Vec<SessionView> {
     let socket = hub.tmux_socket();
     let mut views: Vec<SessionView> = hub
         .sessions
@@ -46,7 +51,7 @@ pub async fn list(
                 view::session(&p, &socket, &hub.paths),
             )
         })
-        .filter(|(live, view)| query.all || *live || view.attention.is_some())
+        .filter(|(live, view)| all || *live || view.attention.is_some())
         .map(|(_, view)| view)
         .collect();
     let mut children: HashMap<String, Vec<String>> = HashMap::new();
@@ -66,20 +71,25 @@ pub async fn list(
             .cmp(&b.created_at)
             .then_with(|| a.id.cmp(&b.id))
     });
-    Json(views)
+    views
+}
+
+/// The children of every session that has some.
+pub fn families(hub: &Shared) -> HashMap<SessionId, Vec<String>> {
+    let mut children: HashMap<SessionId, Vec<String>> = HashMap::new();
+    for published in hub.sessions.all().iter().map(Handle::now) {
+        if let Some(parent) = &published.record.parent {
+            let id = published.record.id.to_string();
+            children.entry(parent.clone()).or_default().push(id);
+        }
+    }
+    children.values_mut().for_each(|list| list.sort());
+    children
 }
 
 pub fn view(hub: &Shared, handle: &Handle) -> SessionView {
     let mut view = view::session(&handle.now(), &hub.tmux_socket(), &hub.paths);
-    view.children = hub
-        .sessions
-        .all()
-        .iter()
-        .map(Handle::now)
-        .filter(|p| p.record.parent.as_ref() == Some(&handle.id))
-        .map(|p| p.record.id.to_string())
-        .collect();
-    view.children.sort();
+    view.children = families(hub).remove(&handle.id).unwrap_or_default();
     view
 }
 

@@ -193,6 +193,13 @@ pub struct HealthView {
     pub pid: u32,
 }
 
+/// A link that signs a browser in, once.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SignInView {
+    pub url: String,
+    pub expires_at: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ErrorView {
     pub error: String,
@@ -298,6 +305,17 @@ pub struct PointView {
     pub generation: u32,
     pub used_percentage: f64,
     pub tokens: Option<u64>,
+}
+
+/// How full a context was, for a chart.
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct UsagePointView {
+    pub at: String,
+    pub used_percentage: f64,
+    pub tokens: Option<u64>,
+    pub window: Option<u64>,
+    pub generation: u32,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

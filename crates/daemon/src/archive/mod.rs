@@ -22,7 +22,7 @@ mod tests;
 
 pub use local::Local;
 pub use notes::{Begins, What, generations};
-pub use place::Folder;
+pub use place::{Folder, Position};
 pub use read::{Raw, Span, Texts};
 pub use render::Caught;
 pub use search::{Found, Search, Wanted};
