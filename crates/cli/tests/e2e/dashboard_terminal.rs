@@ -5,6 +5,9 @@ use crate::dashboard::{browse, signed_in, world};
 use crate::world::{DEADLINE, World, eventually, text};
 use serde_json::{Value, json};
 use sm_term::{Glass, Size};
+use sm_testkit::clean::binary;
+use sm_testkit::tmux::Tmux;
+use sm_testkit::wait_until;
 use std::net::TcpStream;
 use std::time::Instant;
 use tokio_tungstenite::tungstenite::client::IntoClientRequest;
@@ -286,6 +289,43 @@ fn closed(terminal: &mut Terminal) -> Option<CloseCode> {
             return code;
         }
     }
+}
+
+#[test]
+fn a_run_is_shown_and_left_to_its_person() {
+    let (world, port) = world();
+    let tmux = Tmux::new().unwrap();
+    let sm = binary("sm").unwrap().to_string_lossy().into_owned();
+    let argv = [sm, "run".to_owned(), "claude".to_owned()];
+    let (env, cwd) = (world.env.env(), world.env.project());
+    tmux.start("person", (90, 25), &cwd, &env, &argv).unwrap();
+    let idle = || {
+        let all = world.get("/sessions");
+        let first = all.as_array()?.first()?.clone();
+        (first["state"] == "idle" && first["pid"].is_u64()).then_some(first)
+    };
+    let id = text(&wait_until(DEADLINE, idle).expect("a session")["id"]);
+    let persons = || {
+        let screen = tmux.call(&["capture-pane", "-p", "-t", "=person:"]);
+        let screen = screen.unwrap_or_default();
+        let rows: Vec<&str> = screen.lines().map(str::trim_end).collect();
+        rows.join("\n").trim_end().to_owned()
+    };
+    let mut terminal = Terminal::open(&world, port, &id);
+    assert_eq!(
+        terminal.word(),
+        json!({"type": "size", "cols": 90, "rows": 25})
+    );
+    world.send_wait(&id, "hello from elsewhere");
+    world.wait_for(&id, "idle");
+    terminal.shows(|screen| screen.contains("hello from elsewhere") && screen == persons());
+    terminal.say(&json!({"type": "takeover"}));
+    let mut said = terminal.word();
+    while said["type"] == "size" {
+        said = terminal.word();
+    }
+    assert_eq!(said["type"], "refused", "{said}");
+    world.sm(&["kill", &id]).exits(0);
 }
 
 #[test]
