@@ -42,6 +42,8 @@ pub struct Hub {
     pub ledgers: Ledgers,
     pub watcher: Watcher,
     pub sign_ins: Arc<SignIns>,
+    /// Sessions for which a model writes a document, and what ends it.
+    pub generating: Mutex<HashMap<SessionId, CancellationToken>>,
     /// Places for those who look at terminals.
     pub looking: Arc<Semaphore>,
     /// Every line that is on disk, for those who follow.

@@ -1,8 +1,9 @@
 //! Writing down what was decided: nothing is done, and nobody hears of it, before that.
 
-use crate::fault;
 use crate::hub::{Hub, lock};
-use sm_store::{Commit, StoreError};
+use crate::{clock, fault};
+use sm_core::Record;
+use sm_store::{Commit, EventRow, StoreError};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use tokio::sync::oneshot;
@@ -38,4 +39,25 @@ pub async fn write(
     let written = rx.await.unwrap_or(Err(StoreError::Closed));
     fault::after("journal", word);
     written
+}
+
+/// A line of a session's history that its core knows nothing of: what people did around it.
+pub async fn note(hub: &Arc<Hub>, record: &Record, kind: &str, text: &str) {
+    let event = EventRow {
+        seq: 0, // given when it is written
+        at: clock::now().0,
+        session: record.id.to_string(),
+        generation: record.generation.0,
+        turn: record.turn.0,
+        kind: kind.into(),
+        text: text.into(),
+        data: String::new(),
+    };
+    let commit = Commit {
+        events: vec![event],
+        ..Commit::default()
+    };
+    if let Err(error) = write(hub, "note", commit).await {
+        hub.problem(format!("an event could not be written down: {error}"));
+    }
 }

@@ -191,6 +191,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         endings: Default::default(),
         ledgers: Default::default(),
         watcher,
+        generating: Default::default(),
         looking: Arc::new(Semaphore::new(terminal::LOOKING)),
         sign_ins: Arc::new(SignIns::load(paths.signed_in_file())),
         followers: broadcast::channel(4096).0,

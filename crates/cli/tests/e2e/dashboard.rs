@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use sm_client::Client;
 use sm_client::http::{Line, Request};
 use sm_client::sse::{SseEvent, SseReader};
+use sm_testkit::clean::binary;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
@@ -12,7 +13,10 @@ use std::time::Instant;
 /// A world whose daemon has a port that no other test has: below those that the system gives away
 /// by itself, and by our own process number.
 pub fn world() -> (World, u16) {
-    let mut world = World::new();
+    with_port(World::new())
+}
+
+fn with_port(mut world: World) -> (World, u16) {
     let first = 20_000 + u16::try_from(std::process::id() % 9_000).unwrap();
     let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
     let port = (first..first + 1_000).find(free).unwrap();
@@ -378,4 +382,66 @@ fn a_person_hands_off_by_what_the_ledger_knows() {
         (&list[0]["author"], &list[0]["trigger"]),
         (&json!("ledger"), &json!("person"))
     );
+}
+
+/// Writes a document, fails or waits, by what lies in the home.
+const WRITER: &str = r##"#!/bin/sh
+echo "$@" > "$HOME/asked"
+if test -e "$HOME/hold"; then exec sleep 600; fi
+if test -e "$HOME/fail"; then echo "Handoff failed: no key for any model" >&2; exit 1; fi
+printf '{"document":"# Objective\\nGo on.\\n\\n# State\\nHalf.\\n\\n# Next\\nThe rest.\\n","told":"by a script"}'
+"##;
+
+#[test]
+fn a_model_is_asked_for_the_document_and_can_be_stopped() {
+    use std::os::unix::fs::PermissionsExt;
+    let mut world = World::new();
+    // a daemon beside which our writer lies
+    let programs = world.env.home().join("programs");
+    std::fs::create_dir(&programs).unwrap();
+    for name in ["sm", "sm-hook"] {
+        let (from, to) = (binary(name).unwrap(), programs.join(name));
+        if std::fs::hard_link(&from, &to).is_err() {
+            std::fs::copy(&from, &to).unwrap();
+        }
+    }
+    let writer = programs.join("sm-agent");
+    std::fs::write(&writer, WRITER).unwrap();
+    std::fs::set_permissions(&writer, PermissionsExt::from_mode(0o755)).unwrap();
+    let sm = programs.join("sm").to_string_lossy().into_owned();
+    world.env.set("SM_BIN", sm);
+    let (world, _) = with_port(world);
+    let home = world.env.home().to_owned();
+    world.agent("api");
+    let generate = || {
+        let body = br#"{"focus":"the ninth boat"}"#;
+        let request = Request::post("/sessions/api/handoff/generate").json(body);
+        world.ask(&request)
+    };
+    world.send_wait("api", "one");
+    world.wait_for("api", "idle");
+    let told = |part: &str| world.events("api").iter().any(|event| event.contains(part));
+    // it fails, and why is in the history
+    std::fs::write(home.join("fail"), "").unwrap();
+    assert_eq!(generate(), (200, json!({"status": "generating"})));
+    eventually("why is said", || told("no key for any model"));
+    std::fs::remove_file(home.join("fail")).unwrap();
+    // it is stopped, with all that it started
+    let _ = std::fs::remove_file(home.join("asked"));
+    std::fs::write(home.join("hold"), "").unwrap();
+    assert_eq!(generate(), (200, json!({"status": "generating"})));
+    eventually("it writes", || home.join("asked").exists());
+    assert!(text(&generate().1["error"]).contains("already"));
+    let stopped = world.ask(&Request::new("DELETE", "/sessions/api/handoff"));
+    assert_eq!(stopped, (200, json!({"status": "cancelled"})));
+    eventually("it has ended", || told("was cancelled"));
+    std::fs::remove_file(home.join("hold")).unwrap();
+    assert_eq!(world.show("api")["generation"], 1);
+    // it is written, and handed over
+    assert_eq!(generate(), (200, json!({"status": "generating"})));
+    eventually("the session goes on in its next context", || {
+        world.show("api")["generation"] == 2
+    });
+    let asked = std::fs::read_to_string(home.join("asked")).unwrap();
+    assert!(asked.contains("--focus the ninth boat"), "{asked}");
 }

@@ -5,7 +5,7 @@
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
 use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody};
-use super::{ApiError, Shared, handoffs, read, run_handoff, sessions};
+use super::{ApiError, Shared, generate, handoffs, read, run_handoff, sessions};
 use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept, Sources, Verdict};
@@ -17,7 +17,9 @@ use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use sm_agents::kind;
 use sm_client::wire;
-use sm_core::{Author, Event, Guards, HandoffId, HandoffState, NewHandoff, SessionId, Trigger};
+use sm_core::{
+    Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, SessionId, Trigger,
+};
 use sm_ledger::gate::{self, GateFacts, Known, Report};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -30,7 +32,7 @@ const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equ
 
 pub(super) type Answer = Result<Json<HandoffAnswer>, ApiError>;
 
-fn refused(error: impl Into<String>) -> Answer {
+pub(super) fn refused(error: impl Into<String>) -> Answer {
     Ok(Json(HandoffAnswer {
         error: Some(error.into()),
         ..HandoffAnswer::default()
@@ -40,7 +42,7 @@ fn refused(error: impl Into<String>) -> Answer {
 // ── who asks
 
 /// Whoever asks is the session itself, or a person outside of all sessions.
-fn who(
+pub(super) fn who(
     hub: &Shared,
     wanted: &str,
     requester: Option<&str>,
@@ -227,6 +229,14 @@ pub(super) async fn schedule_as(
             Err(error)
         }
     }
+}
+
+/// Why a document would not be taken now, whatever it says.
+pub(super) fn refusal(hub: &Shared, record: &Record, trigger: Trigger) -> Option<String> {
+    let profile = kind::profile(record.agent);
+    let author = author(trigger, false);
+    let why = record.handoff_refusal(profile, trigger, author, guards(hub), clock::now());
+    why.map(|why| why.to_string())
 }
 
 fn author(trigger: Trigger, auto: bool) -> Author {
@@ -471,6 +481,12 @@ pub async fn cancel(
         Ok(known) => known,
         Err(error) => return refused(error),
     };
+    if generate::cancel(&hub, &handle.id) {
+        return Ok(Json(HandoffAnswer {
+            status: Some("cancelled".into()),
+            ..HandoffAnswer::default()
+        }));
+    }
     cancel_as(&handle).await
 }
 

@@ -8,6 +8,7 @@ mod daemon;
 mod error;
 mod events;
 mod follow;
+mod generate;
 mod handoff;
 mod handoffs;
 mod headers;
@@ -84,6 +85,10 @@ pub fn router(hub: Shared) -> Router {
             post(handoff::schedule).delete(handoff::cancel),
         )
         .route("/sessions/{session}/handoff/auto", post(handoff::automatic))
+        .route(
+            "/sessions/{session}/handoff/generate",
+            post(generate::start),
+        )
         .route("/sessions/{session}/handoff/check", post(handoff::check))
         .route(
             "/sessions/{session}/pins",

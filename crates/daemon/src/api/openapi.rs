@@ -60,6 +60,7 @@ routes! {
     "post" "/sessions/{session}/handoff" "Hand the session's work to a new context after its turn; a refusal is {error} with status 200" () Some("Handoff"), "HandoffAnswer";
     "delete" "/sessions/{session}/handoff" "Take a handoff back that has not begun" () Some("Cancel"), "HandoffAnswer";
     "post" "/sessions/{session}/handoff/auto" "The same with a document from the ledger, for a person" () None, "HandoffAnswer";
+    "post" "/sessions/{session}/handoff/generate" "The same with a document by a model, which is written beside the session; how it ends is an event" () Some("Generate"), "HandoffAnswer";
     "post" "/sessions/{session}/handoff/check" "What the gate says of a document; nothing is scheduled" () Some("Check"), "CheckReport";
     "get" "/sessions/{session}/pins" "Constraints that every context of the session is told, its own and its project's" () None, "Pins";
     "post" "/sessions/{session}/pins" "Pin a constraint to the session; the same text again changes nothing" () Some("Pin"), "Pins";
@@ -163,6 +164,7 @@ fn document_schemas() -> Value {
         })),
         "Pin": object(json!({"text": text()})),
         "UsagePoint": object(json!({"at": text(), "used_percentage": {"type": "number"}, "tokens": maybe_number(), "window": maybe_number(), "generation": number()})),
+        "Generate": object(json!({"focus": text()})),
         "SignIn": object(json!({"url": text(), "expires_at": text()})),
         "Pins": object(json!({
             "session": text(), "name": text(), "file": text(),
@@ -239,7 +241,7 @@ fn most_schemas() -> Value {
         })),
         "Cancel": object(json!({"requester_session_id": text()})),
         "HandoffAnswer": object(json!({
-            "status": {"type": "string", "enum": ["scheduled", "cancelled"]}, "id": text(), "copy": text(), "replaced": text(),
+            "status": {"type": "string", "enum": ["scheduled", "generating", "cancelled"]}, "id": text(), "copy": text(), "replaced": text(),
             "warnings": texts(), "error": text(),
         })),
         "HandoffRecord": object(json!({

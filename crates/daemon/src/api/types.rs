@@ -431,11 +431,19 @@ pub struct PinView {
     pub of: String,
 }
 
+/// A document that a model writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct GenerateBody {
+    /// What it should look at most.
+    pub focus: String,
+}
+
 /// What became of a request for a handoff. A refusal has `error` and nothing else.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct HandoffAnswer {
-    /// `scheduled` or `cancelled`.
+    /// `scheduled`, `generating` or `cancelled`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,14 +6,13 @@ use super::words::{Asked, LARGEST, Nonsense, Said, understand};
 use crate::actor::Published;
 use crate::api::serve::Stream;
 use crate::archive::{Folder, Position};
+use crate::host;
 use crate::hub::{Handle, Hub};
-use crate::journal::write;
+use crate::journal::note;
 use crate::perform::Seat;
-use crate::{clock, host};
 use axum::body::Bytes;
 use futures_util::{SinkExt, StreamExt};
 use sm_runtime::{Picture, Typed};
-use sm_store::{Commit, EventRow};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::Instant;
@@ -304,7 +303,7 @@ impl Show {
         if !self.taken {
             self.taken = true;
             let text = "a person has taken over the terminal in the dashboard";
-            note(&self.hub, &published, text).await;
+            note(&self.hub, &published.record, "terminal", text).await;
         }
         self.say(&Said::Taken).await
     }
@@ -313,7 +312,7 @@ impl Show {
         if std::mem::take(&mut self.taken) {
             let published = self.handle.now();
             let text = "the person in the dashboard has let go of the terminal";
-            note(&self.hub, &published, text).await;
+            note(&self.hub, &published.record, "terminal", text).await;
         }
     }
 
@@ -331,28 +330,6 @@ impl Show {
             },
         };
         self.say(&Said::NotTyped { reason }).await
-    }
-}
-
-/// In the history, so that nobody wonders who typed.
-async fn note(hub: &Arc<Hub>, published: &Published, text: &str) {
-    let record = &published.record;
-    let event = EventRow {
-        seq: 0, // given when it is written
-        at: clock::now().0,
-        session: record.id.to_string(),
-        generation: record.generation.0,
-        turn: record.turn.0,
-        kind: "terminal".into(),
-        text: text.into(),
-        data: String::new(),
-    };
-    let commit = Commit {
-        events: vec![event],
-        ..Commit::default()
-    };
-    if let Err(error) = write(hub, "takeover", commit).await {
-        hub.problem(format!("a takeover could not be written down: {error}"));
     }
 }
 
