@@ -24,7 +24,7 @@ pub mod record;
 pub mod redact;
 mod text;
 
-pub use dialect::{Dialect, Reader, detect};
+pub use dialect::{Dialect, Reader, detect, whole};
 pub use document::{Frame, document};
 pub use ledger::{Ledger, Told};
 pub use record::{At, Outcome, Record, Speaker};

@@ -13,7 +13,7 @@ use sm_agents::fork::{Answered, ForkRequest};
 use sm_core::ids::ConversationId;
 use sm_core::profile::AgentKind;
 use sm_ledger::redact::redact;
-use sm_ledger::{Dialect, Frame, Ledger, Reader, detect};
+use sm_ledger::{At, Frame, Ledger, Record, whole};
 use sm_llm::{Client, Limits, Model, Thinking};
 use tokio_util::sync::CancellationToken;
 
@@ -30,8 +30,6 @@ const BYTES_PER_TOKEN: u64 = 3;
 
 /// The most characters of the ledger's own document.
 const LEDGER_BUDGET: usize = 9_500;
-
-const CHUNK: usize = 256 * 1024;
 
 /// About which conversation.
 #[derive(Debug, Clone)]
@@ -110,7 +108,6 @@ where
             None => DocumentError::Nothing,
         });
     };
-    let transcript = Transcript::open(path)?;
     match model().await {
         Ok(model) => {
             let limits = Limits {
@@ -123,12 +120,12 @@ where
                 repair: allowance.repair,
                 limits,
             };
-            let (text, told) = by_model(&transcript, client, &model, &order, cancel, on).await?;
+            let (text, told) = by_model(path, client, &model, &order, cancel, on).await?;
             Ok(finished(subject, text, told, allowance))
         }
         Err(error) => {
             ways.push(format!("no model of sm's own can be asked: {error}"));
-            let text = by_ledger(&transcript)?;
+            let text = by_ledger(path)?;
             Ok(Document {
                 text: redact(&text).text.into_owned(),
                 told: format!(
@@ -203,7 +200,7 @@ fn told_of(spent: &[Answered]) -> String {
 }
 
 async fn by_model(
-    transcript: &Transcript,
+    transcript: &Path,
     client: &Client,
     model: &Model,
     order: &Order,
@@ -213,7 +210,7 @@ async fn by_model(
     let answer = model.max_output.min(model.window / 4);
     let most = model.window.saturating_sub(answer) * BYTES_PER_TOKEN;
     let mut turns = Turns::new(usize::try_from(most).unwrap_or(usize::MAX));
-    transcript.read(&mut |_, record| turns.add(&record))?;
+    read(transcript, &mut |_, record| turns.add(&record))?;
     if turns.is_empty() {
         return Err(DocumentError::Nothing);
     }
@@ -252,10 +249,10 @@ async fn by_model(
     Ok((draft.document(), told))
 }
 
-fn by_ledger(transcript: &Transcript) -> Result<String, DocumentError> {
-    let ledger = transcript.ledger()?;
+fn by_ledger(transcript: &Path) -> Result<String, DocumentError> {
+    let ledger = ledger(transcript)?;
     let frame = Frame {
-        rest: Some(transcript.path.display().to_string()),
+        rest: Some(transcript.display().to_string()),
         ..Frame::default()
     };
     Ok(sm_ledger::document(&ledger, &frame, LEDGER_BUDGET))
@@ -266,7 +263,7 @@ fn finished(subject: &Subject, mut text: String, told: String, allowance: Allowa
     let known = subject
         .transcript
         .as_deref()
-        .and_then(|path| Transcript::open(path).ok()?.ledger().ok());
+        .and_then(|path| ledger(path).ok());
     if let Some(ledger) = known {
         let facts = handoff::facts(&ledger, &[], &text, allowance.facts);
         if !facts.is_empty() {
@@ -279,55 +276,24 @@ fn finished(subject: &Subject, mut text: String, told: String, allowance: Allowa
     }
 }
 
-/// A transcript of a known kind.
-struct Transcript {
-    path: PathBuf,
-    dialect: Dialect,
+/// Everything that a transcript of a known kind tells.
+fn read(path: &Path, tell: &mut impl FnMut(At, Record<'_>)) -> Result<(), DocumentError> {
+    let unreadable = |source| DocumentError::Transcript {
+        path: path.into(),
+        source,
+    };
+    let mut file = File::open(path).map_err(unreadable)?;
+    let more = |buffer: &mut [u8]| file.read(buffer);
+    match whole(None, u64::MAX, more, tell).map_err(unreadable)? {
+        Some(_) => Ok(()),
+        None => Err(DocumentError::NoTranscript(path.into())),
+    }
 }
 
-impl Transcript {
-    fn open(path: &Path) -> Result<Self, DocumentError> {
-        let mut head = Vec::new();
-        File::open(path)
-            .and_then(|file| file.take(CHUNK as u64).read_to_end(&mut head))
-            .map_err(|source| Self::unreadable(path, source))?;
-        let dialect = detect(&head).ok_or_else(|| DocumentError::NoTranscript(path.into()))?;
-        Ok(Self {
-            path: path.into(),
-            dialect,
-        })
-    }
-
-    fn unreadable(path: &Path, source: std::io::Error) -> DocumentError {
-        DocumentError::Transcript {
-            path: path.into(),
-            source,
-        }
-    }
-
-    fn read(
-        &self,
-        tell: &mut impl FnMut(sm_ledger::At, sm_ledger::Record<'_>),
-    ) -> Result<(), DocumentError> {
-        let unreadable = |source| Self::unreadable(&self.path, source);
-        let mut file = File::open(&self.path).map_err(unreadable)?;
-        let mut reader = Reader::new(self.dialect);
-        let mut buffer = vec![0; CHUNK];
-        loop {
-            match file.read(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(read) => reader.feed(buffer.get(..read).unwrap_or_default(), tell),
-                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(unreadable(error)),
-            }
-        }
-    }
-
-    fn ledger(&self) -> Result<Ledger, DocumentError> {
-        let mut ledger = Ledger::default();
-        self.read(&mut |at, record| ledger.add(at, &record))?;
-        Ok(ledger)
-    }
+fn ledger(path: &Path) -> Result<Ledger, DocumentError> {
+    let mut ledger = Ledger::default();
+    read(path, &mut |at, record| ledger.add(at, &record))?;
+    Ok(ledger)
 }
 
 /// The program of an agent and the conversation it is asked about.

@@ -7,33 +7,24 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
-use sm_ledger::{Dialect, Ledger, Reader};
+use sm_ledger::{At, Dialect, Ledger, Record, whole};
 
 use crate::tools::{Todo, TodoStatus};
 
 /// Where the facts stand in the document.
 pub const HEADING: &str = "## Facts from the session's record";
 const LONGEST: usize = 400;
-const CHUNK: usize = 256 << 10;
 
 /// Reads the session's file; what cannot be read is not known.
 pub fn ledger_of(path: &Path) -> Ledger {
     let mut ledger = Ledger::default();
-    let Ok(mut file) = File::open(path) else {
-        return ledger;
-    };
-    let mut reader = Reader::new(Dialect::Native);
-    let mut buffer = vec![0; CHUNK];
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return ledger,
-            Ok(read) => reader.feed(buffer.get(..read).unwrap_or_default(), &mut |at, record| {
-                ledger.add(at, &record);
-            }),
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(_) => return ledger,
-        }
+    if let Ok(mut file) = File::open(path) {
+        let more = |buffer: &mut [u8]| file.read(buffer);
+        let tell = &mut |at: At, record: Record<'_>| ledger.add(at, &record);
+        // What was read before it failed counts.
+        let _ = whole(Some(Dialect::Native), u64::MAX, more, tell);
     }
+    ledger
 }
 
 /// The section, in at most `budget` characters; empty if the document says it all.

@@ -7,15 +7,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use sm_ledger::dialect::Stats;
-use sm_ledger::{Dialect, Frame, Ledger as Known, Reader, detect, document};
+use sm_ledger::{Dialect, Frame, Ledger as Known, document, whole};
 
 use crate::client::Daemon;
 use crate::error::{CommandError, Result};
 use crate::print::Printer;
 use crate::text::many_lines;
-
-/// What is read of a transcript at once, and before it is known whose it is.
-const CHUNK: usize = 256 * 1024;
 
 /// Prints what sm knows of a context, as a document for whoever goes on from it.
 ///
@@ -109,44 +106,24 @@ fn read(path: &Path, until: Option<u64>) -> Result<Transcript> {
             path.display()
         )));
     }
-    let mut buffer = vec![0_u8; CHUNK];
-    let mut have = 0;
-    while have < buffer.len() {
-        match file
-            .read(&mut buffer[have..])
-            .map_err(|error| failed(&error))?
-        {
-            0 => break,
-            count => have += count,
-        }
-    }
-    let Some(dialect) = detect(&buffer[..have]) else {
-        return Err(CommandError::refused(format!(
+    let mut known = Known::default();
+    let read = whole(
+        None,
+        until.unwrap_or(u64::MAX),
+        |buffer| file.read(buffer).map_err(|error| failed(&error)),
+        &mut |at, record| known.add(at, &record),
+    )?;
+    match read {
+        Some((dialect, stats)) => Ok(Transcript {
+            dialect,
+            stats,
+            known,
+        }),
+        None => Err(CommandError::refused(format!(
             "{} is no transcript that sm knows",
             path.display()
         ))
-        .hint("it reads those of Claude Code, Codex, pi and omp: one JSON object a line"));
-    };
-    let mut reader = Reader::new(dialect);
-    let mut known = Known::default();
-    let last = until.unwrap_or(u64::MAX);
-    loop {
-        let end = have == 0;
-        let bytes = if end { &b"\n"[..] } else { &buffer[..have] };
-        reader.feed(bytes, &mut |at, record| {
-            if at.line <= last {
-                known.add(at, &record);
-            }
-        });
-        if end || reader.stats().lines >= last {
-            let stats = reader.stats();
-            return Ok(Transcript {
-                dialect,
-                stats,
-                known,
-            });
-        }
-        have = file.read(&mut buffer).map_err(|error| failed(&error))?;
+        .hint("it reads those of Claude Code, Codex, pi and omp: one JSON object a line")),
     }
 }
 

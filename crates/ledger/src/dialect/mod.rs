@@ -7,8 +7,10 @@ mod claude;
 mod codex;
 mod follow;
 mod pi;
+mod whole;
 
 pub use follow::{Follow, Growth};
+pub use whole::whole;
 
 use crate::json::{self, Broken};
 use crate::record::{At, Record};
