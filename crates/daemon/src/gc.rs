@@ -1,6 +1,6 @@
-//! What is old goes: logs and folders of sessions that ended long ago, artifacts of old handoffs, and
-//! old lines of history.
-//! Shown before it is done; nothing of a live session is ever touched.
+//! What is old goes: logs and folders of sessions that ended long ago, artifacts of old handoffs,
+//! documents that a model wrote for them, and old lines of history.
+//! Shown before it is done; nothing that a live session may still need is ever touched.
 
 use crate::api::{self, ApiError};
 use crate::clock;
@@ -51,10 +51,16 @@ pub async fn collect(hub: &Arc<Hub>, dry_run: bool) -> Result<Report, ApiError> 
         })
         .collect();
     let mut items = items(hub, &ended, logs_before);
-    items.extend(handoffs(hub, limit(now, keep.handoffs_days)).await?);
+    let gone: Vec<PathBuf> = items.iter().map(|item| item.path.clone().into()).collect();
+    items.extend(handoffs(hub, limit(now, keep.handoffs_days), &gone).await?);
     if !dry_run {
         for item in &items {
-            if let Err(error) = std::fs::remove_dir_all(&item.path) {
+            let path = Path::new(&item.path);
+            let removed = match path.is_dir() {
+                true => std::fs::remove_dir_all(path),
+                false => std::fs::remove_file(path),
+            };
+            if let Err(error) = removed {
                 hub.problem(format!("{} could not be removed: {error}", item.path));
             }
         }
@@ -175,8 +181,13 @@ fn changed(folder: &Path) -> Option<SystemTime> {
     times.max()
 }
 
-/// Folders of handoffs that ended before the limit. A session that lives keeps its latest.
-async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiError> {
+/// Folders of handoffs that ended before the limit, and documents that were written for them. A
+/// session that lives keeps its latest; what lies in a folder that is `gone` goes with it.
+async fn handoffs(
+    hub: &Arc<Hub>,
+    before: Timestamp,
+    gone: &[PathBuf],
+) -> Result<Vec<Item>, ApiError> {
     let bases = hub.all_handoffs_dirs();
     let days = hub.config.retention.handoffs_days;
     let mut items = Vec::new();
@@ -187,8 +198,12 @@ async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiErr
             handoff.state.is_open() || (now.record.state.is_live() && Some(&handoff.id) == latest)
         };
         let mut named = HashSet::new();
+        let mut kept = HashSet::new();
         for handoff in api::stored_handoffs(hub, &handle.id).await? {
             named.insert(PathBuf::from(&handoff.folder));
+            if needed(&handoff) {
+                kept.insert(PathBuf::from(&handoff.document));
+            }
             let ended = handoff.done_at.unwrap_or(handoff.created_at);
             let folder = Path::new(&handoff.folder);
             let bytes = size(folder);
@@ -218,8 +233,43 @@ async fn handoffs(hub: &Arc<Hub>, before: Timestamp) -> Result<Vec<Item>, ApiErr
                 reason: "left behind by a handoff that was never scheduled: sm was killed".into(),
             });
         }
+        let home = hub.paths.session_dir(handle.id.as_str());
+        if gone.contains(&home) {
+            continue;
+        }
+        for (path, bytes) in generated(&home, before, &kept) {
+            items.push(Item {
+                session: now.record.name.to_string(),
+                path: path.to_string_lossy().into_owned(),
+                bytes,
+                reason: format!("a document that a model wrote more than {days} days ago"),
+            });
+        }
     }
     Ok(items)
+}
+
+/// Documents that `sm handoff --generate` left in a session's folder before the limit, and of whose
+/// writing it was killed.
+fn generated(
+    folder: &Path,
+    before: Timestamp,
+    kept: &HashSet<PathBuf>,
+) -> impl Iterator<Item = (PathBuf, u64)> {
+    let files = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    files
+        .map(|entry| entry.path())
+        .filter(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            let name = name.and_then(|name| name.strip_prefix("generated-"));
+            name.is_some_and(|name| name.ends_with(".md") || name.ends_with(".new"))
+        })
+        .filter(|path| !kept.contains(path))
+        .filter_map(move |path| {
+            let about = std::fs::symlink_metadata(&path).ok()?;
+            let written = crate::clock::of(about.modified().ok()?);
+            (about.is_file() && written < before).then_some((path, about.len()))
+        })
 }
 
 fn folders(bases: &[PathBuf]) -> impl Iterator<Item = PathBuf> {
@@ -259,6 +309,32 @@ mod tests {
         let now = Timestamp(100 * DAY);
         assert_eq!(limit(now, 0), Timestamp(i64::MIN));
         assert_eq!(limit(now, 30), Timestamp(70 * DAY));
+    }
+
+    #[test]
+    fn documents_of_a_model_go_when_they_are_old_and_nobody_needs_them() {
+        let temp = tempfile::tempdir().unwrap();
+        let old = SystemTime::now() - 40 * 24 * Duration::from_secs(3600);
+        let make = |name: &str, time: SystemTime| {
+            let path = temp.path().join(name);
+            std::fs::write(&path, "text").unwrap();
+            let file = std::fs::File::options().write(true).open(&path).unwrap();
+            file.set_modified(time).unwrap();
+            path
+        };
+        let gone = [make("generated-1.md", old), make("generated-2.new", old)];
+        let needed = make("generated-3.md", old);
+        make("generated-4.md", SystemTime::now());
+        make("terminal.000001.log", old);
+        make("generated-notes.txt", old);
+        std::fs::create_dir(temp.path().join("generated-5.md")).unwrap();
+        let before = limit(clock::now(), 30);
+        let kept = HashSet::from([needed]);
+        let mut found: Vec<_> = generated(temp.path(), before, &kept).collect();
+        found.sort();
+        assert_eq!(found, gone.map(|path| (path, 4)));
+        let forever = limit(clock::now(), 0);
+        assert_eq!(generated(temp.path(), forever, &kept).count(), 0);
     }
 
     #[test]
