@@ -76,6 +76,7 @@ async fn attended(args: &AgentArgs) -> ExitCode {
         home: set("HOME").map(PathBuf::from),
         notices: ready.notices,
         prompt: args.prompt.clone(),
+        config: ready.options.config.clone(),
     };
     let (commands, updates) = Host::start(ready.options, ready.opening);
     tui::run(commands, updates, options).await

@@ -162,6 +162,47 @@ pub fn default_name(config: &Config, variable: &dyn Fn(&str) -> Option<String>) 
     })
 }
 
+/// Names that can be taken as they are: what the configuration names, what there is a key for in
+/// the environment, what servers on this machine have.
+pub async fn offered(config: &Config) -> Vec<String> {
+    let variable = |name: &str| std::env::var(name).ok();
+    let places = sm_llm::Places::usual(variable("OLLAMA_HOST").as_deref());
+    let local = sm_llm::local_servers_at(&places).await;
+    let local = local
+        .into_iter()
+        .map(|found| format!("{}/{}", found.model.provider, found.model.id));
+    named(config, &variable, local.collect())
+}
+
+/// Those of them that are known without asking a server.
+pub fn written(config: &Config) -> Vec<String> {
+    named(config, &|name: &str| std::env::var(name).ok(), Vec::new())
+}
+
+/// Each once, those a person has written down first.
+fn named(
+    config: &Config,
+    variable: &dyn Fn(&str) -> Option<String>,
+    local: Vec<String>,
+) -> Vec<String> {
+    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
+    let keys = DEFAULTS.iter().filter(|(name, _)| set(name));
+    let all = config
+        .model
+        .iter()
+        .chain(config.models.keys())
+        .cloned()
+        .chain(keys.map(|(_, model)| (*model).to_owned()))
+        .chain(local);
+    let mut names: Vec<String> = Vec::new();
+    for name in all {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    names
+}
+
 fn resolve(
     name: &str,
     config: &Config,
@@ -370,6 +411,18 @@ mod tests {
         let name = default_name(&Config::default(), &environment);
         assert_eq!(name.as_deref(), Some("anthropic/claude-sonnet-4-5"));
         assert_eq!(default_name(&Config::default(), &none), None);
+    }
+
+    #[test]
+    fn what_is_offered_is_what_can_be_taken() {
+        let config = config("model = \"a/b\"\n[models.\"c/d\"]\nwindow = 1_000\n");
+        let local = vec!["ollama/qwen3".to_owned(), "a/b".to_owned()];
+        assert_eq!(
+            named(&config, &environment, local),
+            ["a/b", "c/d", "anthropic/claude-sonnet-4-5", "ollama/qwen3"]
+        );
+        let nothing = named(&Config::default(), &|_| None, Vec::new());
+        assert!(nothing.is_empty());
     }
 
     #[tokio::test]

@@ -33,7 +33,7 @@ pub const COMMANDS: [Known; 10] = [
     Known {
         name: "model",
         hint: "[provider/id]",
-        about: "show or change the model",
+        about: "choose the model, or take the one that is named",
     },
     Known {
         name: "thinking",

@@ -14,6 +14,7 @@ use crate::host::{Command, HandoffOutcome, State, Update};
 use super::app::{Action, App, Key};
 use super::look::Look;
 use super::run::{Options, sessions};
+use crate::models;
 
 /// Lines are broken by the terminal, or not at all.
 const COLUMNS: usize = 1_000;
@@ -42,7 +43,7 @@ pub(super) async fn run(
         state: State::Idle,
         prompted: false,
         asked: None,
-        sessions: Vec::new(),
+        choices: Vec::new(),
         leaving: None,
         input: InputState::Open,
         busy: false,
@@ -90,8 +91,8 @@ struct Plain {
     prompted: bool,
     /// Since when a question is on the screen.
     asked: Option<Instant>,
-    /// What a number means after `/resume`.
-    sessions: Vec<std::path::PathBuf>,
+    /// What a number means after `/resume` or `/model`.
+    choices: Vec<Command>,
     leaving: Option<Instant>,
     input: InputState,
     /// Something was asked for whose end has not been told.
@@ -136,10 +137,10 @@ impl Plain {
         let chosen = line
             .parse::<usize>()
             .ok()
-            .and_then(|n| self.sessions.get(n.wrapping_sub(1)));
-        if let Some(path) = chosen.cloned() {
-            self.sessions.clear();
-            self.send(Command::Resume(path));
+            .and_then(|n| self.choices.get(n.wrapping_sub(1)));
+        if let Some(command) = chosen.cloned() {
+            self.choices.clear();
+            self.send(command);
         } else if !line.is_empty() {
             let actions = app.submit(line);
             self.perform(actions, app, options);
@@ -194,11 +195,21 @@ impl Plain {
                 Action::Send(command) => self.send(command),
                 Action::ListSessions => {
                     let found = sessions(&options.sessions, &options.cwd);
-                    for (index, (text, _)) in found.iter().enumerate() {
-                        self.say(&super::text::clean(&format!("{}: {text}", index + 1)));
-                    }
+                    let choices = found
+                        .into_iter()
+                        .map(|(text, path)| (text, Command::Resume(path)));
+                    self.offer(choices.collect());
                     self.say("type a number to go on with that session");
-                    self.sessions = found.into_iter().map(|(_, path)| path).collect();
+                }
+                Action::ListModels => {
+                    self.say(&format!("model: {}", app.model()));
+                    let mut names = models::written(&options.config);
+                    names.retain(|name| name != app.model());
+                    let choices = names
+                        .into_iter()
+                        .map(|name| (name.clone(), Command::SetModel(name)));
+                    self.offer(choices.collect());
+                    self.say("type a number to take that model, or /model PROVIDER/ID");
                 }
                 Action::FindSession(name) => {
                     match crate::session::find(&options.sessions, &options.cwd, &name) {
@@ -213,6 +224,14 @@ impl Plain {
                 Action::ListFiles | Action::Suspend | Action::Redraw | Action::Quit => {}
             }
         }
+    }
+
+    /// Things to choose from by a number.
+    fn offer(&mut self, choices: Vec<(String, Command)>) {
+        for (index, (text, _)) in choices.iter().enumerate() {
+            self.say(&super::text::clean(&format!("{}: {text}", index + 1)));
+        }
+        self.choices = choices.into_iter().map(|(_, command)| command).collect();
     }
 
     fn print(&mut self, app: &mut App) {

@@ -11,7 +11,9 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
+use crate::config::Config;
 use crate::host::{Command, Update};
+use crate::models;
 use crate::session;
 
 use super::app::{Action, App};
@@ -49,6 +51,8 @@ pub struct Options {
     pub notices: Vec<String>,
     /// What is said first.
     pub prompt: Option<String>,
+    /// Which models there are.
+    pub config: Config,
 }
 
 /// Drives the agent until the person leaves or the terminal is gone.
@@ -107,6 +111,7 @@ enum Found {
     Files(Vec<String>),
     Sessions(Vec<(String, PathBuf)>),
     Session(Result<PathBuf, String>),
+    Models(Vec<String>),
 }
 
 struct Screen {
@@ -351,6 +356,13 @@ impl Screen {
                     let (folder, cwd) = (self.options.sessions.clone(), self.options.cwd.clone());
                     self.look_for(move || Found::Sessions(sessions(&folder, &cwd)));
                 }
+                Action::ListModels => {
+                    let (config, found) = (self.options.config.clone(), self.found.0.clone());
+                    tokio::spawn(async move {
+                        let models = models::offered(&config).await;
+                        let _ = found.send(Found::Models(models));
+                    });
+                }
                 Action::FindSession(name) => {
                     let (folder, cwd) = (self.options.sessions.clone(), self.options.cwd.clone());
                     self.look_for(move || {
@@ -382,6 +394,7 @@ impl Screen {
         match found {
             Found::Files(files) => self.app.files(files),
             Found::Sessions(sessions) => self.app.sessions(sessions),
+            Found::Models(models) => self.app.models(models),
             Found::Session(Ok(path)) => {
                 let _ = self.commands.send(Command::Resume(path));
             }

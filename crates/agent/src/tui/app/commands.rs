@@ -19,7 +19,7 @@ pub(crate) enum Wish {
     New,
     /// Without a name a list is shown.
     Resume(Option<String>),
-    /// Without a name the present one is told.
+    /// Without a name a list is shown.
     Model(Option<String>),
     Thinking(Option<Thinking>),
     Title(String),

@@ -10,7 +10,7 @@ use super::super::input::Key;
 use super::super::transcript::Entry;
 use super::approve::Question;
 use super::commands::{Wish, is_path, thinking_word, wish};
-use super::picker::Picked;
+use super::picker::{Choice, Picked};
 use super::{Action, App};
 
 /// A second Ctrl+C within this time leaves.
@@ -38,9 +38,12 @@ impl App {
                     self.picker = None;
                     return Vec::new();
                 }
-                Picked::This(path) => {
+                Picked::This(choice) => {
                     self.picker = None;
-                    return vec![Action::Send(Command::Resume(path))];
+                    return vec![Action::Send(match choice {
+                        Choice::Session(path) => Command::Resume(path),
+                        Choice::Model(name) => Command::SetModel(name),
+                    })];
                 }
             }
         }
@@ -139,14 +142,7 @@ impl App {
                 None => vec![Action::FindSession(name)],
             },
             Wish::Model(Some(name)) => send(Command::SetModel(name)),
-            Wish::Model(None) => {
-                let told = format!(
-                    "model: {}; /model PROVIDER/ID takes another",
-                    self.status.model
-                );
-                self.tell(Entry::Notice(told));
-                Vec::new()
-            }
+            Wish::Model(None) => vec![Action::ListModels],
             Wish::Thinking(Some(level)) => send(Command::SetThinking(level)),
             Wish::Thinking(None) => {
                 let level = self

@@ -20,7 +20,7 @@ use sm_llm::ToolCall;
 use crate::host::{Command, Queue, State};
 
 use self::approve::Question;
-use self::picker::Picker;
+use self::picker::{Choice, Picker};
 pub(crate) use self::status::Status;
 use super::editor::{Editor, History};
 pub(crate) use super::input::Key;
@@ -44,6 +44,8 @@ pub(crate) enum Action {
     ListFiles,
     /// List the sessions of the project; [`App::sessions`] takes them.
     ListSessions,
+    /// List the models that can be taken; [`App::models`] takes them.
+    ListModels,
     /// Find the session a person named.
     FindSession(String),
     /// Let the person edit this file.
@@ -160,8 +162,33 @@ impl App {
     pub fn sessions(&mut self, sessions: Vec<(String, PathBuf)>) {
         match sessions.is_empty() {
             true => self.tell(Entry::Notice("there are no earlier sessions here".into())),
-            false => self.picker = Some(Picker::new("Sessions of this folder", sessions)),
+            false => {
+                let choices = sessions
+                    .into_iter()
+                    .map(|(text, path)| (text, Choice::Session(path)));
+                self.picker = Some(Picker::new("Sessions of this folder", choices.collect()));
+            }
         }
+    }
+
+    /// Names of models; the present one is told, and is not among those to choose from.
+    pub fn models(&mut self, mut models: Vec<String>) {
+        models.retain(|name| *name != self.status.model);
+        self.tell(Entry::Notice(format!(
+            "model: {}; /model PROVIDER/ID takes any other",
+            self.status.model
+        )));
+        if !models.is_empty() {
+            let choices = models
+                .into_iter()
+                .map(|name| (name.clone(), Choice::Model(name)));
+            self.picker = Some(Picker::new("Models", choices.collect()));
+        }
+    }
+
+    /// The model that is asked.
+    pub fn model(&self) -> &str {
+        &self.status.model
     }
 
     pub fn complain(&mut self, text: impl Into<String>) {

@@ -7,10 +7,18 @@ use super::super::line::Line;
 use super::super::look::{Look, Role, Style};
 use super::super::text::{clean, shorten};
 
+/// What a list is of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Choice {
+    Session(PathBuf),
+    /// `provider/id`.
+    Model(String),
+}
+
 #[derive(Debug)]
 pub(crate) struct Picker {
     title: &'static str,
-    items: Vec<(String, PathBuf)>,
+    items: Vec<(String, Choice)>,
     selected: usize,
 }
 
@@ -18,11 +26,11 @@ pub(crate) struct Picker {
 pub(crate) enum Picked {
     Nothing,
     Left,
-    This(PathBuf),
+    This(Choice),
 }
 
 impl Picker {
-    pub fn new(title: &'static str, items: Vec<(String, PathBuf)>) -> Self {
+    pub fn new(title: &'static str, items: Vec<(String, Choice)>) -> Self {
         Self {
             title,
             items,
@@ -36,8 +44,8 @@ impl Picker {
             Key::Up | Key::Ctrl('p') => self.selected = (self.selected + count - 1) % count,
             Key::Down | Key::Ctrl('n') => self.selected = (self.selected + 1) % count,
             Key::Enter => {
-                if let Some((_, path)) = self.items.get(self.selected) {
-                    return Picked::This(path.clone());
+                if let Some((_, choice)) = self.items.get(self.selected) {
+                    return Picked::This(choice.clone());
                 }
             }
             Key::Esc | Key::Ctrl('c') => return Picked::Left,
@@ -47,7 +55,7 @@ impl Picker {
     }
 
     pub fn rows(&self, columns: usize, most: usize, look: Look) -> Vec<Line> {
-        let keys = "  (enter goes on with it, esc leaves)";
+        let keys = "  (enter takes it, esc leaves)";
         let mut rows = vec![Line::of(self.title, Style::default().bold()).with(keys, Role::Faint)];
         let room = most.saturating_sub(1).max(1);
         let from = (self.selected + 1).saturating_sub(room);
@@ -69,13 +77,17 @@ mod tests {
 
     #[test]
     fn one_is_chosen() {
-        let items = ["one", "two", "three"].map(|name| (name.to_owned(), PathBuf::from(name)));
+        let items =
+            ["one", "two", "three"].map(|name| (name.to_owned(), Choice::Session(name.into())));
         let mut picker = Picker::new("Sessions", items.to_vec());
         picker.press(&Key::Up);
         let look = Look::of(|_| None, false);
         let rows: Vec<String> = picker.rows(30, 3, look).iter().map(Line::text).collect();
         assert_eq!(rows[1..], ["  two", "> three"]);
-        assert_eq!(picker.press(&Key::Enter), Picked::This("three".into()));
+        assert_eq!(
+            picker.press(&Key::Enter),
+            Picked::This(Choice::Session("three".into()))
+        );
         assert_eq!(picker.press(&Key::Esc), Picked::Left);
     }
 }

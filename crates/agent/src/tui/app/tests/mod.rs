@@ -550,6 +550,31 @@ fn a_session_is_chosen_from_a_list() {
 }
 
 #[test]
+fn a_model_is_chosen_from_a_list_without_the_present_one() {
+    let mut sim = Sim::new(60, 12);
+    sim.told(Update::Model {
+        name: "fake/one".into(),
+        thinking: sm_llm::Thinking::Off,
+        window: 1000,
+    });
+    assert_eq!(sim.says("/model"), [Action::ListModels]);
+    sim.app
+        .models(vec!["fake/one".into(), "fake/two".into(), "x/three".into()]);
+    sim.draw();
+    assert!(sim.all().contains("model: fake/one"), "{}", sim.all());
+    assert!(sim.screen().contains("› fake/two"), "{}", sim.screen());
+    sim.press(Key::Down);
+    assert_eq!(
+        sim.press(Key::Enter),
+        sent(Command::SetModel("x/three".into()))
+    );
+    assert_eq!(sim.says("/model"), [Action::ListModels]);
+    sim.app.models(vec!["fake/one".into()]);
+    assert_eq!(sim.press(Key::Char('x')), [], "nothing to choose from");
+    assert!(sim.screen().contains("❯ x"), "{}", sim.screen());
+}
+
+#[test]
 fn a_wrong_command_is_given_back() {
     let mut sim = Sim::new(70, 12);
     assert_eq!(sim.says("/handof the parser"), []);
