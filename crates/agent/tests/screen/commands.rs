@@ -41,6 +41,42 @@ fn a_handoff_is_undone_and_a_session_chosen_from_the_list() {
 }
 
 #[test]
+fn a_model_is_chosen_from_the_list_and_asked_from_then_on() {
+    let person = Person::new("[models.\"fake/fake-2\"]\nwindow = 100_000\n");
+    // Nobody else's server is looked for.
+    let nowhere = [("OLLAMA_HOST", "127.0.0.1:1")];
+    person.starts((80, 24), &nowhere, &[]);
+    person.sees("fake/fake-1");
+    person.says("/model");
+    person.sees("model: fake/fake-1; /model PROVIDER/ID takes any other");
+    person.sees("› fake/fake-2");
+    person.presses("Enter");
+    person.sees("fake/fake-2 ·");
+    person.talks("SAY: as another", "as another");
+    let asked = person.model.requests().pop().unwrap();
+    assert_eq!(asked.body["model"], "fake-2");
+}
+
+#[test]
+fn a_session_is_chosen_from_the_list_and_gone_on_with() {
+    let person = Person::sits_down("");
+    person.talks("SAY: in the first", "in the first");
+    person.says("/new");
+    person.talks("SAY: in the second", "in the second");
+    person.says("/resume");
+    person.sees("Sessions of this folder");
+    // The newest is the one that is open.
+    person.presses("Down");
+    person.sees("› just now  SAY: in the first");
+    person.presses("Enter");
+    person.sees_no("Sessions of this folder");
+    person.talks("SAY: going on", "going on");
+    let asked = person.model.requests().pop().unwrap().body.to_string();
+    assert!(asked.contains("in the first") && !asked.contains("in the second"));
+    assert_eq!(person.files().len(), 2);
+}
+
+#[test]
 fn a_command_of_the_persons_own_and_a_file_by_its_name() {
     let person = Person::new("");
     std::fs::create_dir(person.repo().join("src")).unwrap();

@@ -1,6 +1,7 @@
 //! Handing over, as it looks.
 
 use sm_testkit::model::FailNext;
+use sm_testkit::wait_until;
 
 use crate::support::{ASKS_FOR_DOCUMENT, DEADLINE, Person};
 
@@ -114,10 +115,67 @@ fn item_13_escape_cancels() {
     person.presses("Escape");
     person.sees("Handoff cancelled");
     person.sees_no("Generating handoff");
+    let asked = person.asked() as u64;
+    assert!(
+        person.model.wait_for_abandoned(asked, DEADLINE),
+        "the model is not kept waiting"
+    );
     assert_eq!(person.files().len(), 1);
     person.model.release("writing");
     person.talks("SAY: going on", "going on");
     assert_eq!(person.files().len(), 1);
+}
+
+#[test]
+fn item_18_handed_over_again_and_undone_step_by_step() {
+    let person = Person::sits_down("");
+    person.talks("SAY: in the first", "in the first");
+    person.says("/handoff");
+    person.sees("New session started with handoff context");
+    person.talks("SAY: in the second", "in the second");
+    person.says("/handoff");
+    let third = wait_until(DEADLINE, || (person.files().len() == 3).then_some(()));
+    assert!(third.is_some(), "{}", person.all());
+    person.talks("SAY: in the third", "in the third");
+    for (there, gone, again) in [
+        ("in the second", "in the third", "back in the second"),
+        ("in the first", "in the second", "back in the first"),
+    ] {
+        person.says("/undo-handoff");
+        person.talks(&format!("SAY: {again}"), again);
+        let asked = person.model.requests().pop().unwrap().body.to_string();
+        assert!(asked.contains(there) && !asked.contains(gone), "{asked}");
+    }
+    person.says("/undo-handoff");
+    person.sees("This session was not handed over from another one.");
+}
+
+#[test]
+fn item_21_a_document_that_cannot_be_saved_is_told_and_handed_over_all_the_same() {
+    let person = Person::new("[handoff]\nsave = \"all\"\n");
+    // So deep that the session's own path is just possible, and that of a file below it is not.
+    let work = person.repo().canonicalize().unwrap();
+    let beyond = sm_agent::session::folder_of("data/agent/sessions".as_ref(), &work);
+    let beyond = beyond.as_os_str().len() + "/2026-11-16T01-26-49-000Z_.jsonl".len() + 36;
+    let most = usize::try_from(libc::PATH_MAX).unwrap() - 16 - beyond - 1;
+    let mut deep = person.home.path().canonicalize().unwrap();
+    while deep.as_os_str().len() < most {
+        let left = most - deep.as_os_str().len() - 1;
+        // Never so that only the separator would fit.
+        let next = if left > 200 { left.min(210) - 10 } else { left };
+        deep.push("d".repeat(next));
+    }
+    std::fs::create_dir_all(&deep).unwrap();
+    let config = person.home.path().join("agent.toml");
+    std::fs::copy(config, deep.join("agent.toml")).unwrap();
+    person.starts((80, 24), &[("SM_HOME", deep.to_str().unwrap())], &[]);
+    person.sees("fake/fake-1");
+    person.talks("SAY: hello there", "hello there");
+    person.says("/handoff");
+    person.sees("The handoff document could not be saved");
+    person.sees("New session started with handoff context");
+    assert_eq!(person.files().len(), 2);
+    person.talks("SAY: going on", "going on");
 }
 
 #[test]

@@ -4,4 +4,5 @@
 mod commands;
 mod handoff;
 mod support;
+mod task;
 mod terminal;

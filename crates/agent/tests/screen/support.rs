@@ -147,6 +147,17 @@ impl Person {
         self.sees_no("Working");
     }
 
+    /// Allows with a key what is asked about, once the question is open.
+    pub fn allows(&self, what: &str) {
+        let open = wait_until(DEADLINE, || {
+            let screen = self.screen();
+            let (_, question) = screen.rsplit_once("Allow to ")?;
+            (question.contains(what) && question.contains("y yes · n no · a always")).then_some(())
+        });
+        open.unwrap_or_else(|| panic!("{what:?} was not asked about:\n{}", self.all()));
+        self.presses("y");
+    }
+
     pub fn when(&self, has: &str, act: &str) {
         let (has, act) = (has.to_owned(), act.to_owned());
         self.model.control(|c| c.when.push(When { has, act }));

@@ -20,6 +20,10 @@ fn keys_are_echoed_while_a_reply_streams() {
     person.presses("Escape");
     person.sees("interrupted");
     person.sees_no("Working");
+    assert!(
+        person.model.wait_for_abandoned(1, DEADLINE),
+        "the model is not kept waiting"
+    );
 }
 
 #[test]
