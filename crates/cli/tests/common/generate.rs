@@ -84,6 +84,33 @@ impl World {
         assert!(!String::from_utf8_lossy(&after).contains(ASKED));
     }
 
+    /// A model that wants to use a tool in the place of writing is refused, and then writes.
+    #[track_caller]
+    pub fn a_tool_is_refused_while_a_document_is_written(&self, args: &[&str]) {
+        self.at_work(args);
+        self.answers(DOCUMENT);
+        let proof = self.in_project("ran");
+        let act = format!("RUN: touch {}\nTHENREPLY:", proof.display());
+        self.at(ASKED, &act);
+        let asked = ["handoff", "--generate", "--session", "api"];
+        let ran = self.sm(&asked).exits(0);
+        self.model.control(|control| control.when.clear());
+        self.answers("ok");
+        let done = self.wait_handoff("api", "done");
+        let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+        assert!(copy.contains("Look for the lighthouse-keeper."), "{copy}");
+        let tried = self.model.requests().into_iter().filter(|request| {
+            let body = request.body.to_string();
+            body.contains(ASKED) && body.contains("touch ")
+        });
+        assert!(tried.count() > 0, "it never tried: {}", ran.out);
+        assert!(
+            !proof.exists(),
+            "a tool was run while a document was asked for"
+        );
+        assert!(!copy.contains("touch "), "{copy}");
+    }
+
     /// Whatever goes wrong while it is written, nothing has happened.
     #[track_caller]
     pub fn a_failed_generation_leaves_the_session_as_it_was(&self, args: &[&str]) {

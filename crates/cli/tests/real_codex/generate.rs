@@ -12,6 +12,15 @@ fn codex_writes_the_document_and_goes_on_from_it() {
 }
 
 #[test]
+fn a_model_that_wants_a_tool_is_refused_and_writes() {
+    let test = "a_model_that_wants_a_tool_is_refused_and_writes";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    world.a_tool_is_refused_while_a_document_is_written(&[]);
+}
+
+#[test]
 fn a_document_that_was_not_written_changes_nothing() {
     let test = "a_document_that_was_not_written_changes_nothing";
     let Some(world) = World::codex(test) else {

@@ -126,11 +126,20 @@ pub(super) fn reply(body: &Value, seq: u64, act: &Act, control: &Control) -> Rep
         typed(json!({"type": "content_block_delta", "index": index, "delta": delta}))
     };
     if let Outcome::Text(text) = &act.outcome {
-        let (first, rest) = halves(text);
+        let (first, rest) = match act.drip {
+            Some(_) => ("", text.as_str()),
+            None => halves(text),
+        };
         frames.push(start(json!({"type": "text", "text": ""})));
         frames.push(delta(json!({"type": "text_delta", "text": first})));
         frames.push(stall);
-        frames.push(delta(json!({"type": "text_delta", "text": rest})));
+        match act.drip {
+            Some(pause) => frames.extend(rest.split_inclusive(' ').flat_map(|word| {
+                let word = delta(json!({"type": "text_delta", "text": word}));
+                [Frame::Pause(pause), word]
+            })),
+            None => frames.push(delta(json!({"type": "text_delta", "text": rest}))),
+        }
     } else {
         let mut empty = block.clone();
         empty["input"] = json!({});

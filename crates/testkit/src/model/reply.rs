@@ -1,6 +1,8 @@
 //! An answer as data: what is sent, and where it stalls. The protocols build it; the server
 //! plays it.
 
+use std::time::Duration;
+
 use serde_json::Value;
 
 use super::control::{BreakNext, Reached};
@@ -22,6 +24,8 @@ pub(super) enum Frame {
     Stall {
         keep_alive: String,
     },
+    /// What follows comes so much later.
+    Pause(Duration),
     /// Here the connection is closed.
     Cut,
 }

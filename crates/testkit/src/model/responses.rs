@@ -230,6 +230,7 @@ mod tests {
         let act = Act {
             stall: Default::default(),
             thoughts: None,
+            drip: None,
             outcome: Outcome::Text("hello".into()),
         };
         let Reply::Stream(frames) =
@@ -244,7 +245,7 @@ mod tests {
                     let json = data.split_once("data: ").unwrap().1;
                     serde_json::from_str::<Value>(json).unwrap()["sequence_number"].as_u64()
                 }
-                Frame::Stall { .. } | Frame::Cut => None,
+                Frame::Stall { .. } | Frame::Pause(_) | Frame::Cut => None,
             })
             .collect();
         assert_eq!(numbers, (0..8).collect::<Vec<u64>>());

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `RUN: <command>` | a shell tool call, then `RUN done` after its result |
 //! | `THEN: <command>` | one more call, after the result of the one before; as many as there are |
+//! | `THENREPLY:` | after the results the sticky reply, in the place of `RUN done` |
 //! | `RUNMANY: <n> <command>` | n such calls, one for each round trip |
 //! | `TOOL: <name> <json>` | any tool call; `<group>/<name>` for one of a group of tools |
 //! | `SAY: <text>` | that text |
@@ -12,6 +13,7 @@
 //! | `HOLDAFTER: <name>` | the same, but only in answers to tool results |
 //! | `HOLDEND: <name>` | the same, but only in the answer that ends the turn |
 //! | `HOLDSTART: <name>` | says nothing at all until the test releases that name |
+//! | `DRIP: <milliseconds>` | the text comes word by word, each so much after the one before (Anthropic) |
 //! | `THINK: <text>` | thoughts before the answer |
 //! | `FAIL: <status>` | answers with this HTTP status |
 //!
@@ -72,6 +74,8 @@ pub(super) struct Act {
     pub stall: Stall,
     /// What the model thinks before it answers.
     pub thoughts: Option<String>,
+    /// How much later each word of a text comes.
+    pub drip: Option<Duration>,
     pub outcome: Outcome,
 }
 
@@ -79,6 +83,7 @@ pub(super) struct Act {
 pub(super) struct Directives {
     run: Option<String>,
     then: Vec<String>,
+    then_reply: bool,
     run_many: Option<(usize, String)>,
     tool: Option<(String, Value)>,
     say: Option<String>,
@@ -87,6 +92,7 @@ pub(super) struct Directives {
     hold_after: Option<String>,
     hold_end: Option<String>,
     hold_start: Option<String>,
+    drip: Option<Duration>,
     think: Option<String>,
     fail: Option<u16>,
 }
@@ -103,6 +109,7 @@ impl Directives {
             match word {
                 "RUN" => found.run = Some(value.to_owned()),
                 "THEN" => found.then.push(value.to_owned()),
+                "THENREPLY" => found.then_reply = true,
                 "RUNMANY" => {
                     found.run_many = value
                         .split_once(' ')
@@ -119,6 +126,7 @@ impl Directives {
                 "HOLDAFTER" => found.hold_after = Some(value.to_owned()),
                 "HOLDEND" => found.hold_end = Some(value.to_owned()),
                 "HOLDSTART" => found.hold_start = Some(value.to_owned()),
+                "DRIP" => found.drip = value.parse().ok().map(Duration::from_millis),
                 "THINK" => found.think = Some(value.to_owned()),
                 "FAIL" => found.fail = value.parse().ok(),
                 _ => {}
@@ -174,6 +182,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         return Act {
             stall: Stall::default(),
             thoughts: None,
+            drip: None,
             outcome: Outcome::Text(fill(schema)),
         };
     }
@@ -187,6 +196,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         return Act {
             stall: Stall::default(),
             thoughts: None,
+            drip: None,
             outcome,
         };
     }
@@ -201,6 +211,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
                 hold: control.compact_hold.clone(),
             },
             thoughts: None,
+            drip: None,
             outcome: text(summary),
         };
     }
@@ -229,6 +240,8 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
         }
     } else if let Some(call) = call {
         call
+    } else if let Some(reply) = control.reply.as_ref().filter(|_| directives.then_reply) {
+        text(reply)
     } else if !first {
         text("RUN done")
     } else if let Some(say) = directives.say {
@@ -247,6 +260,7 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
     Act {
         stall,
         thoughts: directives.think,
+        drip: directives.drip,
         outcome,
     }
 }
@@ -357,6 +371,18 @@ mod tests {
         ] {
             assert_eq!(outcome(prompt, results), expected, "{prompt}");
         }
+    }
+
+    #[test]
+    fn the_sticky_reply_can_follow_a_result() {
+        let mut control = Control {
+            reply: Some("the document".into()),
+            ..Control::default()
+        };
+        let talk = |results| talk("RUN: ls\nTHENREPLY:", results);
+        assert_eq!(decide(&talk(0), &mut control).outcome, bash("ls"));
+        let told = decide(&talk(1), &mut control).outcome;
+        assert_eq!(told, Outcome::Text("the document".into()));
     }
 
     #[test]

@@ -305,6 +305,7 @@ fn play(shared: Arc<Shared>, seq: u64, frames: Vec<Frame>, stall: Stall) -> Body
                     let waiting = Box::pin(async move { wait(&shared, &stall).await });
                     play.waiting = Some((waiting, keep_alive));
                 }
+                Some(Frame::Pause(pause)) => tokio::time::sleep(pause).await,
                 Some(Frame::Cut) => {
                     if let Some(guard) = play.guard.take() {
                         guard.finished();
