@@ -1,6 +1,7 @@
 //! The program as its users meet it: what it sends, what it prints, how it exits.
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
 
+mod agent;
 mod alias;
 mod channel;
 mod doctor;
