@@ -2,10 +2,12 @@
 //! them.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
+use sm_agent::config::{Config, KEYS};
 use sm_agent::session::{NewEntry, SessionFile, read};
+use sm_agent::slash::{COMMANDS, Slash, parse};
 use sm_agent::tools::{Need, Side, ToolContext, definitions, needs, run};
 use sm_llm::{Block, Message, ToolCall};
 use tokio_util::sync::CancellationToken;
@@ -68,6 +70,86 @@ fn session_files() {
         assert_eq!(again.message_entries, opened.message_entries + 1);
         assert!(again.messages.len() > opened.messages.len());
         let _ = fs::remove_file(folder.path().join("s.jsonl.torn"));
+    });
+}
+
+const CONFIG: &str = r#"
+model = "mine/m"
+thinking = "high"
+[approvals]
+mode = "ask"
+allow = ["bash:cargo test", "write:src/**"]
+[handoff]
+auto = true
+percent = 80
+save = "all"
+deadline = 60
+[providers.mine]
+api = "openai-completions"
+base_url = "http://127.0.0.1:1/v1"
+key_command = ["pass", "x"]
+[models."mine/m"]
+window = 12_000
+"#;
+
+#[test]
+fn agent_toml() {
+    let mut seeds = vec![CONFIG.as_bytes().to_vec()];
+    seeds.extend(
+        CONFIG
+            .split_inclusive('\n')
+            .map(|line| line.as_bytes().to_vec()),
+    );
+    seeds.extend(
+        KEYS.iter()
+            .map(|key| format!("{} = 1\n", key.path).into_bytes()),
+    );
+    let path = PathBuf::from("agent.toml");
+    fuzz("agent_toml", &Corpus::of(seeds), |input| {
+        let first = Config::parse(input.bytes, &path);
+        match (&first, Config::parse(input.bytes, &path)) {
+            (Ok(first), Ok(again)) => assert_eq!(*first, again),
+            (Err(error), Err(_)) => {
+                let told = error.to_string();
+                assert!(told.starts_with("agent.toml"), "{told}");
+                assert!(!told.trim().is_empty() && told.len() < 4_000, "{told}");
+            }
+            (Ok(_), Err(error)) | (Err(error), Ok(_)) => panic!("not the same twice: {error}"),
+        }
+    });
+}
+
+#[test]
+fn slash_commands() {
+    let seeds = COMMANDS
+        .iter()
+        .map(|known| format!("/{} {}", known.name, known.hint).into_bytes())
+        .chain(
+            ["/handoff --edit x", "/etc/hosts", "!ls", "/", "//"].map(|s| s.as_bytes().to_vec()),
+        );
+    fuzz("slash_commands", &Corpus::of(seeds), |input| {
+        let text = input.text();
+        let Some(command) = parse(&text) else { return };
+        assert!(text.trim().starts_with('/'), "only what begins with it");
+        assert_eq!(parse(text.trim()), Some(command.clone()));
+        let given = match command {
+            Slash::Handoff { focus, .. } => focus,
+            Slash::Resume(name)
+            | Slash::Model(name)
+            | Slash::Thinking(name)
+            | Slash::Title(name) => name,
+            Slash::Unknown(name) => {
+                assert!(COMMANDS.iter().all(|known| known.name != name), "{name}");
+                Some(name)
+            }
+            Slash::UndoHandoff | Slash::New | Slash::Context | Slash::Help | Slash::Quit => None,
+        };
+        if let Some(given) = given {
+            assert!(
+                !given.trim().is_empty() && text.contains(given.as_str()),
+                "{given:?}"
+            );
+        }
     });
 }
 
