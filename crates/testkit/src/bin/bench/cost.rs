@@ -115,13 +115,67 @@ pub fn cpu_of_ended_children(pid: u32) -> Duration {
 /// Resident memory in MiB.
 pub fn resident_mib(pid: u32) -> Result<f64> {
     if let Ok(status) = std::fs::read_to_string(format!("/proc/{pid}/status")) {
-        let kib = status
-            .lines()
-            .find_map(|line| line.strip_prefix("VmRSS:"))
-            .and_then(|rest| rest.trim().trim_end_matches(" kB").parse::<f64>().ok());
-        return kib.map(|kib| kib / 1024.0).ok_or_else(|| "no VmRSS".into());
+        let kib = kib(&status, "VmRSS:").ok_or("no VmRSS")?;
+        return Ok(kib / 1024.0);
     }
     Ok(ps(pid, "rss=")?.trim().parse::<f64>()? / 1024.0)
+}
+
+/// What the processes of a program hold, in MiB.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Held {
+    pub resident: f64,
+    /// What is shared counts once, divided among those who share it.
+    pub proportional: f64,
+}
+
+/// A process and all its descendants.
+pub fn tree_mib(pid: u32) -> Result<Held> {
+    let mut held = Held::default();
+    for pid in tree(pid) {
+        let resident = resident_mib(pid)?;
+        held.resident += resident;
+        // Where the system does not tell what is shared, all of it is its own.
+        let shares = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup"));
+        let shares = shares.ok().and_then(|text| kib(&text, "Pss:"));
+        held.proportional += shares.map_or(resident, |kib| kib / 1024.0);
+    }
+    Ok(held)
+}
+
+fn tree(pid: u32) -> Vec<u32> {
+    let folders = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let parents: Vec<(u32, u32)> = folders
+        .filter_map(|folder| {
+            let pid: u32 = folder.file_name().to_str()?.parse().ok()?;
+            let stat = std::fs::read_to_string(folder.path().join("stat")).ok()?;
+            let (_, after) = stat.rsplit_once(')')?;
+            Some((pid, after.split_whitespace().nth(1)?.parse().ok()?))
+        })
+        .collect();
+    let mut found = vec![pid];
+    let mut at = 0;
+    while let Some(parent) = found.get(at).copied() {
+        let children = parents.iter().filter(|(_, of)| *of == parent);
+        found.extend(children.map(|(pid, _)| *pid));
+        at += 1;
+    }
+    found
+}
+
+/// The most that a process has held at once, in MiB; what it holds now where the system does not
+/// keep that.
+pub fn peak_mib(pid: u32) -> Result<f64> {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status"));
+    match status.ok().and_then(|text| kib(&text, "VmHWM:")) {
+        Some(kib) => Ok(kib / 1024.0),
+        None => resident_mib(pid),
+    }
+}
+
+fn kib(text: &str, name: &str) -> Option<f64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    rest.trim().trim_end_matches(" kB").parse().ok()
 }
 
 fn ps(pid: u32, column: &str) -> Result<String> {

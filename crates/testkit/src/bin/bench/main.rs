@@ -4,8 +4,9 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger|agent]…`
 
+mod agent;
 mod archive;
 mod channel;
 mod corpus;
@@ -38,7 +39,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 12] = [
+const ARMS: [(&str, Arm); 13] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
@@ -51,6 +52,7 @@ const ARMS: [(&str, Arm); 12] = [
     ("idle", idle::run),
     ("redaction", redaction::run),
     ("ledger", ledger::run),
+    ("agent", agent::run),
 ];
 
 fn main() -> ExitCode {
@@ -68,7 +70,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger agent"
         );
         return ExitCode::from(2);
     }
