@@ -107,8 +107,9 @@ fn agent_toml() {
     let path = PathBuf::from("agent.toml");
     fuzz("agent_toml", &Corpus::of(seeds), |input| {
         let first = Config::parse(input.bytes, &path);
-        match (&first, Config::parse(input.bytes, &path)) {
-            (Ok(first), Ok(again)) => assert_eq!(*first, again),
+        let again = Config::parse(input.bytes, &path);
+        match (&first, &again) {
+            (Ok(first), Ok(again)) => assert_eq!(first, again),
             (Err(error), Err(_)) => {
                 let told = error.to_string();
                 assert!(told.starts_with("agent.toml"), "{told}");
