@@ -68,6 +68,8 @@ pub struct Door {
     pub listens: Listens,
     /// The session this program runs in.
     pub own: Option<Own>,
+    /// What is done about a daemon that somebody stopped.
+    pub stopped: Stopped,
 }
 
 impl Door {
@@ -88,7 +90,7 @@ impl Door {
             request,
             patience: PATIENCE,
             repeat,
-            stopped: Stopped::Start,
+            stopped: self.stopped,
         })?)
     }
 
@@ -155,7 +157,7 @@ impl Door {
             match self.client.stream(&request, Instant::now() + patience) {
                 Ok(Ok(lines)) => return Ok(lines),
                 Ok(Err(response)) => return Err(refusal(&response)),
-                Err(error) => self.recover(&error, Repeat::Safe, Stopped::Start, tries)?,
+                Err(error) => self.recover(&error, Repeat::Safe, self.stopped, tries)?,
             }
         }
     }

@@ -95,8 +95,16 @@ impl Daemon {
                 client: Client::new(paths),
                 listens,
                 own: Own::from_env(),
+                stopped: Stopped::Start,
             },
         })
+    }
+
+    /// For who only looks on: a daemon that somebody stopped stays stopped.
+    #[must_use]
+    pub fn looking_on(mut self) -> Self {
+        self.door.stopped = Stopped::GiveUp;
+        self
     }
 
     pub fn paths(&self) -> &Paths {
@@ -371,6 +379,14 @@ impl Daemon {
             false => format!("/events?{}", query.join("&")),
         };
         self.door.stream(Request::get(&target))
+    }
+
+    /// How sessions look, whenever they change, and all events: `all` with those that have ended.
+    pub fn session_stream(&self, which: Which) -> Result<Lines> {
+        self.door.stream(Request::get(match which {
+            Which::Live => "/events?sessions=true",
+            Which::All => "/events?sessions=all",
+        }))
     }
 
     // ── the archive

@@ -33,5 +33,6 @@ pub use error::RunError;
 pub use plain::plain;
 pub use run::run;
 pub use screen::{Looked, Screen};
+pub use signals::Signals;
 pub use sm_client::process::Process;
 pub use terminal::Terminal;

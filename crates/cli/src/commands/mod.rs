@@ -44,6 +44,7 @@ mod status;
 mod statusline;
 mod stop;
 mod wait;
+mod watch;
 mod whoami;
 
 use std::ffi::OsString;
@@ -88,6 +89,7 @@ enum Command {
     Show(show::Show),
     Context(context::Context),
     Events(events::Events),
+    Watch(watch::Watch),
     Send(send::Send),
     Wait(wait::Wait),
     Output(output::Output),
@@ -166,6 +168,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Show(command)) => command.run(out),
         Some(Command::Context(command)) => command.run(out),
         Some(Command::Events(command)) => command.run(out),
+        Some(Command::Watch(command)) => return command.run(out),
         Some(Command::Send(command)) => command.run(out),
         Some(Command::Wait(command)) => command.run(out),
         Some(Command::Output(command)) => command.run(out),
@@ -272,6 +275,9 @@ mod tests {
             ("sm ledger --transcript t.jsonl --generation 2", false),
             ("sm ledger api --budget 999", false),
             ("sm ledger api --budget 50001", false),
+            ("sm watch", true),
+            ("sm watch --all --ascii", true),
+            ("sm watch api", false),
             ("sm queue ls", true),
             ("sm queue rm api 1a2b", true),
             ("sm queue", false),

@@ -28,4 +28,5 @@ mod pins;
 mod run_person;
 mod seed2;
 mod stream;
+mod watch;
 mod world;

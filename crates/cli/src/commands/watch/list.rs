@@ -1,0 +1,267 @@
+//! Which sessions are listed, in which order, and which of them need a person. Pure.
+
+use std::cmp::Reverse;
+
+use sm_daemon::api::types::SessionView;
+
+use crate::gauge;
+use crate::text::{Look, Tone, one_line};
+
+/// At this share of its context a session needs somebody.
+const CRITICAL: f64 = 85.0;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Sort {
+    #[default]
+    Name,
+    State,
+    Context,
+    Activity,
+}
+
+impl Sort {
+    pub fn next(self) -> Self {
+        match self {
+            Self::Name => Self::State,
+            Self::State => Self::Context,
+            Self::Context => Self::Activity,
+            Self::Activity => Self::Name,
+        }
+    }
+
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Name => "name",
+            Self::State => "state",
+            Self::Context => "context",
+            Self::Activity => "activity",
+        }
+    }
+}
+
+/// Why a session needs a person; the gravest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Gravity {
+    Waiting,
+    Lost,
+    Failed,
+    Critical,
+    Held,
+    Quiet,
+    Other,
+}
+
+impl Gravity {
+    pub fn tone(self) -> Tone {
+        match self {
+            Self::Lost | Self::Failed | Self::Critical => Tone::Bad,
+            Self::Waiting | Self::Held | Self::Quiet | Self::Other => Tone::Warn,
+        }
+    }
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Attention {
+    pub gravity: Gravity,
+    pub why: String,
+}
+
+/// Whether a session needs a person, and why. What the daemon says counts first; how full a context
+/// is and whether its agent has gone quiet is seen here.
+pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
+    let said = session.attention.is_some();
+    let reason = &session.state_reason;
+    let found = |gravity, why: String| Some(Attention { gravity, why });
+    match session.state.as_str() {
+        "waiting" => return found(Gravity::Waiting, format!("waits for you: {reason}")),
+        "lost" => return found(Gravity::Lost, format!("lost: {reason}")),
+        "exited" if said => return found(Gravity::Failed, format!("ended badly: {reason}")),
+        "exited" => return None,
+        _ => {}
+    }
+    if let Some(percent) = gauge::known(session.context.used_percentage)
+        && percent >= CRITICAL
+    {
+        return found(Gravity::Critical, format!("context {percent:.0}% full"));
+    }
+    if let (true, Some(why)) = (said && session.queue.held > 0, &session.queue.held_reason) {
+        return found(Gravity::Held, format!("{} held: {why}", session.queue.held));
+    }
+    if let Some(quiet) = gauge::quiet(look, &session.context) {
+        return found(Gravity::Quiet, quiet);
+    }
+    let why = session.attention.clone()?;
+    found(Gravity::Other, why)
+}
+
+/// What a session that needs nobody is waiting for, or doing.
+pub fn waits_for(session: &SessionView) -> String {
+    if let Some(handoff) = &session.handoff {
+        return format!("handoff {}", handoff.state);
+    }
+    match (session.queue.queued, &session.queue.held_reason) {
+        (0, _) => session.state_reason.clone(),
+        (queued, None) => format!("{queued} queued"),
+        (queued, Some(why)) => format!("{queued} queued: {why}"),
+    }
+}
+
+/// Whether it has every word that is looked for.
+pub fn matches(session: &SessionView, filter: &str) -> bool {
+    let all = [
+        session.name.as_str(),
+        &session.agent,
+        &session.state,
+        &session.cwd,
+        &session.id,
+    ]
+    .join("\n")
+    .to_lowercase();
+    filter
+        .to_lowercase()
+        .split_whitespace()
+        .all(|word| all.contains(word))
+}
+
+/// One session of the list.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Listed {
+    /// Its place among all sessions.
+    pub at: usize,
+    pub attention: Option<Attention>,
+}
+
+/// Those that need a person first, by gravity; then the others in the order that is wanted.
+pub fn listed(look: &Look, sessions: &[SessionView], filter: &str, sort: Sort) -> Vec<Listed> {
+    let mut all: Vec<Listed> = sessions
+        .iter()
+        .enumerate()
+        .filter(|(_, session)| matches(session, filter))
+        .map(|(at, session)| Listed {
+            at,
+            attention: attention(look, session),
+        })
+        .collect();
+    let session = |listed: &Listed| sessions.get(listed.at);
+    all.sort_by_cached_key(|listed| {
+        let one = session(listed);
+        let name = one.map(|s| (one_line(&s.name).to_lowercase(), s.id.clone()));
+        let first = match sort {
+            Sort::Name => (0, Reverse(String::new())),
+            Sort::State => (one.map_or(0, |s| rank(&s.state)), Reverse(String::new())),
+            Sort::Context => {
+                let full = one.and_then(|s| gauge::known(s.context.used_percentage));
+                // fuller ones first, unknown ones last
+                let full = full.map_or(i64::MAX, |percent| -(percent * 100.0) as i64);
+                (full, Reverse(String::new()))
+            }
+            Sort::Activity => {
+                let at = one.map(|s| s.changed_at.clone()).unwrap_or_default();
+                (0, Reverse(at))
+            }
+        };
+        let gravity = listed.attention.as_ref().map(|a| a.gravity);
+        (gravity.is_none(), gravity, first, name)
+    });
+    all
+}
+
+fn rank(state: &str) -> i64 {
+    match state {
+        "waiting" => 0,
+        "working" => 1,
+        "handing_off" => 2,
+        "compacting" => 3,
+        "starting" => 4,
+        "idle" => 5,
+        "lost" => 6,
+        "exited" => 7,
+        _ => 8,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::ls::tests::session;
+    use crate::text::tests::look;
+
+    fn state(name: &str, state: &str) -> SessionView {
+        let mut session = session(name);
+        session.state = state.into();
+        session.state_reason = "why".into();
+        session
+    }
+
+    #[test]
+    fn who_needs_a_person() {
+        let mut failed = state("a", "exited");
+        failed.attention = Some("exit code 1".into());
+        let mut full = state("a", "working");
+        full.context.used_percentage = Some(91.2);
+        let mut held = state("a", "idle");
+        held.attention = Some("1 message(s) held: a draft".into());
+        (held.queue.queued, held.queue.held) = (2, 1);
+        held.queue.held_reason = Some("a draft".into());
+        let mut starting = state("a", "starting");
+        starting.queue = held.queue.clone();
+        let mut quiet = state("a", "working");
+        quiet.context.quiet_since = Some("2026-03-01T11:30:00Z".into());
+        let mut newer = state("a", "dreaming");
+        newer.attention = Some("wake it".into());
+        for (session, expected) in [
+            (
+                state("a", "waiting"),
+                Some((Gravity::Waiting, "waits for you: why")),
+            ),
+            (state("a", "lost"), Some((Gravity::Lost, "lost: why"))),
+            (failed, Some((Gravity::Failed, "ended badly: why"))),
+            (state("a", "exited"), None),
+            (full, Some((Gravity::Critical, "context 91% full"))),
+            (held, Some((Gravity::Held, "1 held: a draft"))),
+            (starting, None),
+            (quiet, Some((Gravity::Quiet, "no sample for 30 min"))),
+            (newer, Some((Gravity::Other, "wake it"))),
+            (state("a", "idle"), None),
+        ] {
+            let found = attention(&look(), &session);
+            let found = found.as_ref().map(|a| (a.gravity, a.why.as_str()));
+            assert_eq!(found, expected, "{}", session.state);
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_list() {
+        let mut all = vec![
+            state("b", "idle"),
+            state("A", "working"),
+            state("c", "lost"),
+            state("d", "waiting"),
+            state("e", "idle"),
+        ];
+        all[0].context.used_percentage = Some(10.0);
+        all[1].context.used_percentage = None;
+        all[4].context.used_percentage = Some(70.0);
+        all[4].changed_at = "2026-03-01T11:59:00Z".into();
+        let names = |sort, filter| -> String {
+            let listed = listed(&look(), &all, filter, sort);
+            listed.iter().map(|l| all[l.at].name.as_str()).collect()
+        };
+        assert_eq!(names(Sort::Name, ""), "dcAbe");
+        assert_eq!(names(Sort::State, ""), "dcAbe");
+        assert_eq!(names(Sort::Context, ""), "dcebA");
+        assert_eq!(names(Sort::Activity, ""), "dceAb");
+        assert_eq!(names(Sort::Name, "IDLE claude"), "be");
+        assert_eq!(names(Sort::Name, "nothing"), "");
+    }
+
+    #[test]
+    fn what_it_waits_for() {
+        let mut session = state("a", "idle");
+        assert_eq!(waits_for(&session), "why");
+        session.queue.queued = 2;
+        assert_eq!(waits_for(&session), "2 queued");
+        session.handoff = Some(crate::handoff::tests::open("scheduled"));
+        assert_eq!(waits_for(&session), "handoff scheduled");
+    }
+}
