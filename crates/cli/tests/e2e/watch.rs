@@ -164,6 +164,37 @@ fn watch_attaches_and_comes_back() {
 }
 
 #[test]
+fn watch_hands_off_and_takes_back() {
+    let world = World::new();
+    world.agent("api");
+    let gate = world.gate("go");
+    world.send_wait("api", &format!("Paint it.\nHOLD: {}", gate.display()));
+    world.wait_for("api", "working");
+    let desk = Desk::new(&world, 80, 24);
+    desk.shows("h hand off");
+    desk.types("h");
+    desk.shows("hand off api now");
+    desk.types("y");
+    desk.shows("the handoff is scheduled");
+    desk.shows("h cancel handoff");
+    desk.types("h");
+    desk.shows("cancel the handoff of api?");
+    desk.types("y");
+    desk.shows("the handoff is cancelled");
+    desk.shows("h hand off");
+    desk.types("h");
+    desk.types("y");
+    desk.shows("h cancel handoff");
+    std::fs::write(&gate, "").unwrap();
+    desk.types("4");
+    desk.until("both, with their steps", |screen| {
+        screen.contains("cancelled") && screen.contains("done")
+    });
+    assert_eq!(world.show("api")["generation"], 2);
+    desk.shows("generation 2");
+}
+
+#[test]
 fn watch_outlives_the_daemon_and_starts_none_that_was_stopped() {
     let world = World::new();
     world.agent("api");

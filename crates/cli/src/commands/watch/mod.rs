@@ -14,6 +14,7 @@ mod keys;
 mod list;
 mod look;
 mod run;
+mod said;
 mod screen;
 mod terminal;
 #[cfg(test)]
