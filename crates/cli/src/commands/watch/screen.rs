@@ -177,7 +177,7 @@ mod tests {
     fn colours_by_their_own_codes_and_no_others() {
         let mut bytes = Vec::new();
         let mut screen = Screen::new(&mut bytes, || Size::new(20, 2));
-        let mut cell = |text: &str, style: Style| {
+        let cell = |text: &str, style: Style| {
             let mut cell = Cell::default();
             cell.set_symbol(text).set_style(style);
             cell
