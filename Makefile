@@ -4,7 +4,7 @@ CARGO ?= cargo
 SCHEDULES ?= 1000000
 BIN = target/release
 
-.PHONY: help demo test check build release install uninstall agents bench soak fuzz docs
+.PHONY: help demo test check build release install uninstall agents browser web bench soak fuzz docs
 
 help:
 	@echo "make demo       build and show the main job: no account, no key, under a minute"
@@ -15,12 +15,15 @@ help:
 	@echo "make soak       the simulation for as long as asked: SCHEDULES=$(SCHEDULES)"
 	@echo "make fuzz       every parser of foreign input, 10 s each"
 	@echo "make agents     install the pinned real agent programs for the tests into .agents/"
+	@echo "make browser    install what the dashboard's tests need: packages of web/, Chromium"
+	@echo "make web        build the dashboard; the output in web/dist is committed"
 
 demo: release
 	@tools/needs.sh tmux
 	@$(BIN)/demo
 
-test: check agents
+test: check agents browser
+	@tools/check-web.sh
 	@tools/test.sh
 
 check:
@@ -38,6 +41,12 @@ release:
 
 agents:
 	@tools/install-agents.sh || echo "the real agent programs could not be installed; their tests will say that they are skipped"
+
+browser:
+	@tools/install-browser.sh
+
+web: browser
+	cd web && npm run --silent build
 
 install:
 	@tools/needs.sh cc

@@ -490,6 +490,8 @@ fn what_was_answered_survives_the_daemon() {
         std::fs::read_to_string(text(&found["copy"])).unwrap(),
         "kept"
     );
+    let served = world.get(&format!("/handoffs/{id}/document"));
+    assert_eq!(served, json!({"text": "kept"}));
     turn.end();
     reaches(&world, &id, &["done"]);
     wake(&world, &format!("Read {} and", notes.display()));

@@ -1,6 +1,6 @@
 //! The history of handoffs, and what a good document holds.
 
-use super::types::{ArtifactView, HandoffView, StepView, TemplateView};
+use super::types::{ArtifactView, HandoffView, OutputView, StepView, TemplateView};
 use super::{ApiError, Shared, read};
 use crate::clock::rfc3339;
 use axum::Json;
@@ -8,10 +8,14 @@ use axum::extract::{Path, Query, State};
 use serde::Deserialize;
 use sm_core::{ArtifactKind, Handoff, SessionId};
 use sm_store::HandoffRow;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::PathBuf;
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST: usize = 10_000;
+/// More than the gate lets through.
+const DOCUMENT_LIMIT: u64 = 4 * 1024 * 1024;
 
 pub async fn template() -> Json<TemplateView> {
     Json(TemplateView {
@@ -42,8 +46,42 @@ pub async fn show(
     State(hub): State<Shared>,
     Path(id): Path<String>,
 ) -> Result<Json<HandoffView>, ApiError> {
+    let (row, prompt) = find(&hub, id).await?;
+    let mut view = view(&row).ok_or_else(unknown)?;
+    view.prompt = prompt.or(view.prompt);
+    Ok(Json(view))
+}
+
+/// Our own copy of what was handed over: where its author put it, it may have changed since.
+pub async fn document(
+    State(hub): State<Shared>,
+    Path(id): Path<String>,
+) -> Result<Json<OutputView>, ApiError> {
+    let (row, _) = find(&hub, id).await?;
+    let copy = stored(&row).ok_or_else(unknown)?.copy;
+    let shown = copy.clone();
+    let read = tokio::task::spawn_blocking(move || {
+        let mut bytes = Vec::new();
+        File::open(&copy)?
+            .take(DOCUMENT_LIMIT)
+            .read_to_end(&mut bytes)?;
+        Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
+    })
+    .await;
+    match read {
+        Ok(Ok(text)) => Ok(Json(OutputView { text })),
+        Ok(Err(error)) => Err(ApiError::not_found(
+            format!("the document of this handoff cannot be read: {error}"),
+            format!("sm kept it in {shown}; `sm gc` removes what is older than its retention"),
+        )),
+        Err(_) => Err(ApiError::gone()),
+    }
+}
+
+/// The handoff with this id, or whose id begins so; and its prompt, if it came to that.
+async fn find(hub: &Shared, id: String) -> Result<(HandoffRow, Option<String>), ApiError> {
     let shown: String = id.chars().filter(|c| !c.is_control()).take(80).collect();
-    let found = read::store(&hub, move |store| {
+    let found = read::store(hub, move |store| {
         let row = match store.handoff(&id)? {
             Some(row) => Ok(row),
             None => only_one(store.handoffs(None, MOST)?, &id),
@@ -60,17 +98,17 @@ pub async fn show(
         Ok(Ok((row, prompt.map(|message| message.text))))
     })
     .await?;
-    let unknown = || ApiError::not_found("there is no such handoff", "list them with: sm handoffs");
-    let (row, prompt) = found.map_err(|several| match several.as_slice() {
+    found.map_err(|several| match several.as_slice() {
         [] => unknown(),
         several => ApiError::conflict(
             format!("several handoffs begin with {shown}"),
             format!("name one: {}", several.join(", ")),
         ),
-    })?;
-    let mut view = view(&row).ok_or_else(unknown)?;
-    view.prompt = prompt.or(view.prompt);
-    Ok(Json(view))
+    })
+}
+
+fn unknown() -> ApiError {
+    ApiError::not_found("there is no such handoff", "list them with: sm handoffs")
 }
 
 /// The one whose id begins like this, or the first ids that do.

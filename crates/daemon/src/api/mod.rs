@@ -103,6 +103,7 @@ pub fn router(hub: Shared) -> Router {
         .route("/handoff/template", get(handoffs::template))
         .route("/handoffs", get(handoffs::list))
         .route("/handoffs/{handoff}", get(handoffs::show))
+        .route("/handoffs/{handoff}/document", get(handoffs::document))
         .route("/events", get(follow::follow))
         .route("/hooks/context-usage", post(hooks::context_usage))
         .route("/hooks/{agent}/{event}", post(hooks::hook))

@@ -68,6 +68,7 @@ routes! {
     "get" "/handoff/template" "What a good handoff document holds" () None, "Output";
     "get" "/handoffs" "The history of handoffs, newest first" ("session", "limit") None, "HandoffRecord[]";
     "get" "/handoffs/{handoff}" "One handoff: its document, artifacts, steps and prompt" () None, "HandoffRecord";
+    "get" "/handoffs/{handoff}/document" "The document of a handoff, as sm kept it" () None, "Output";
     "get" "/events" "All events as they happen (server-sent events); with sessions=true or sessions=all first the list of sessions, then each that changes" ("session", "after", "sessions") None, "Event";
     "post" "/hooks/context-usage" "A usage report, or the notice of a compaction" () Some("Usage"), "Any";
     "post" "/hooks/{agent}/{event}" "A hook of an agent; the answer is what the hook prints" () Some("Any"), "Any";

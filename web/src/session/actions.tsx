@@ -1,0 +1,203 @@
+// What can be done with a session. Each goes through the same guarded path as the command line; what
+// cannot be taken back asks first.
+
+import { useState } from "preact/hooks";
+import { ask, freshId, of } from "../api";
+import { Dialog } from "../ui/dialog";
+import { tell, tellFailure } from "../ui/parts";
+import type { HandoffAnswer, Session } from "../types";
+
+type Question = "handoff" | "rename" | "kill" | "restore" | null;
+
+export function Actions({ session }: { session: Session }) {
+  const [question, ask_] = useState<Question>(null);
+  const over = session.state === "exited" || session.state === "lost";
+  const close = (): void => ask_(null);
+  return (
+    <div class="actions" role="group" aria-label="Actions">
+      {session.handoff ? (
+        <button type="button" onClick={() => cancelHandoff(session)}>
+          Cancel handoff
+        </button>
+      ) : (
+        <button type="button" onClick={() => ask_("handoff")}>
+          Hand over…
+        </button>
+      )}
+      <button type="button" onClick={() => ask_("rename")}>
+        Rename…
+      </button>
+      <button type="button" onClick={() => copyAttach(session)}>
+        Copy attach command
+      </button>
+      {over && (
+        <button type="button" onClick={() => ask_("restore")}>
+          Restore…
+        </button>
+      )}
+      {!over && (
+        <button type="button" class="danger" onClick={() => ask_("kill")}>
+          Kill…
+        </button>
+      )}
+      {question === "handoff" && <AskHandoff session={session} onClose={close} />}
+      {question === "rename" && <AskRename session={session} onClose={close} />}
+      {question === "kill" && <AskKill session={session} onClose={close} />}
+      {question === "restore" && <AskRestore session={session} onClose={close} />}
+    </div>
+  );
+}
+
+interface Asked {
+  session: Session;
+  onClose: () => void;
+}
+
+function AskHandoff({ session, onClose }: Asked) {
+  const [how, setHow] = useState<"auto" | "generate" | "self">("auto");
+  const [focus, setFocus] = useState("");
+  const begin = (): void => {
+    const path = `${of(session.id)}/handoff`;
+    const answered = (answer: HandoffAnswer): void => {
+      if (answer.error !== undefined) tell("bad", `no handoff: ${answer.error}`);
+      else tell("good", "the handoff is scheduled; its steps are under “handoffs”");
+    };
+    if (how === "auto") ask<HandoffAnswer>("POST", path, { person: true, auto: true }).then(answered, tellFailure);
+    else if (how === "generate")
+      ask<HandoffAnswer>("POST", `${path}/generate`, { focus }).then(answered, tellFailure);
+    else
+      ask<unknown>("POST", `${of(session.id)}/messages`, {
+        id: freshId(),
+        mode: "important",
+        text: `Please write a handoff document for your successor now and run \`sm handoff <file>\`.${focus === "" ? "" : ` Focus on: ${focus}`}`,
+      }).then(() => tell("good", "the agent is asked to write its document and hand over"), tellFailure);
+  };
+  return (
+    <Dialog title={`Hand ${session.name} over to a fresh context`} onClose={onClose}>
+      <fieldset>
+        <legend>Who writes the document?</legend>
+        <label>
+          <input type="radio" name="how" checked={how === "auto"} onChange={() => setHow("auto")} /> sm, from
+          its ledger: at the end of the running turn, no model is asked
+        </label>
+        <label>
+          <input type="radio" name="how" checked={how === "generate"} onChange={() => setHow("generate")} /> a
+          model, in one extra request: costs tokens, the session goes on meanwhile
+        </label>
+        <label>
+          <input type="radio" name="how" checked={how === "self"} onChange={() => setHow("self")} /> the agent
+          itself: it is sent a message and decides when
+        </label>
+      </fieldset>
+      {how !== "auto" && (
+        <label>
+          Focus (optional)
+          <input value={focus} onInput={(event) => setFocus(event.currentTarget.value)} />
+        </label>
+      )}
+      <p class="quiet">
+        The old conversation is kept. If the successor does not receive the document, sm goes back to it.
+      </p>
+      <div class="buttons">
+        <button type="submit">Not now</button>
+        <button type="submit" class="primary" onClick={begin}>
+          Hand over
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function AskRename({ session, onClose }: Asked) {
+  const [name, setName] = useState(session.name);
+  return (
+    <Dialog title="Rename the session" onClose={onClose}>
+      <label>
+        Name
+        <input value={name} maxLength={64} onInput={(event) => setName(event.currentTarget.value)} />
+      </label>
+      <div class="buttons">
+        <button type="button" onClick={(event) => event.currentTarget.closest("dialog")?.close()}>
+          Leave it
+        </button>
+        <button
+          type="submit"
+          class="primary"
+          onClick={() => {
+            ask<Session>("PATCH", of(session.id), { name: name.trim() }).then(
+              () => tell("good", `renamed to ${name.trim()}`),
+              tellFailure,
+            );
+          }}
+        >
+          Rename
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function AskKill({ session, onClose }: Asked) {
+  return (
+    <Dialog title={`Kill ${session.name}?`} onClose={onClose}>
+      <p>
+        Its agent's processes end now{session.state === "working" ? ", in the middle of a turn" : ""}. The
+        conversation, the archive and its messages are kept: <code>sm restore {session.name}</code> brings it
+        back.
+      </p>
+      <div class="buttons">
+        <button type="submit" autofocus>
+          Keep it
+        </button>
+        <button
+          type="submit"
+          class="danger"
+          onClick={() => {
+            ask<Session>("DELETE", of(session.id)).then(
+              () => tell("good", `${session.name} has ended`),
+              tellFailure,
+            );
+          }}
+        >
+          Kill it
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function AskRestore({ session, onClose }: Asked) {
+  return (
+    <Dialog title={`Restore ${session.name}`} onClose={onClose}>
+      <p>
+        Its agent needs the environment of your shell (keys, PATH), which a browser does not have. Run this in a
+        terminal:
+      </p>
+      <pre tabIndex={0}>sm restore {session.name}</pre>
+      <div class="buttons">
+        <button type="submit">Close</button>
+        <button type="button" class="primary" onClick={() => copy(`sm restore ${session.name}`)}>
+          Copy
+        </button>
+      </div>
+    </Dialog>
+  );
+}
+
+function cancelHandoff(session: Session): void {
+  ask<HandoffAnswer>("DELETE", `${of(session.id)}/handoff`).then((answer) => {
+    if (answer.error !== undefined) tell("bad", `not cancelled: ${answer.error}`);
+    else tell("good", "the handoff is cancelled; the session goes on as it was");
+  }, tellFailure);
+}
+
+function copyAttach(session: Session): void {
+  copy(`sm attach ${session.name}`);
+}
+
+function copy(text: string): void {
+  navigator.clipboard.writeText(text).then(
+    () => tell("good", `copied: ${text}`),
+    () => tell("bad", `the browser did not allow copying`, `the command is: ${text}`),
+  );
+}

@@ -1,0 +1,138 @@
+// One session: its head, what can be done with it, and one view at a time.
+
+import { useEffect } from "preact/hooks";
+import { address, go, type Tab, TABS } from "../route";
+import { sessions } from "../store";
+import { link } from "../live";
+import { Gauge } from "../ui/gauge";
+import { Ago, StateBadge } from "../ui/parts";
+import { tokens } from "../words";
+import type { Session } from "../types";
+import { Actions } from "./actions";
+import { Archive } from "./archive";
+import { ContextView } from "./context";
+import { Handoffs } from "./handoffs";
+import { useHistory } from "./history";
+import { LedgerView } from "./ledger";
+import { Messages } from "./messages";
+import { PinsView } from "./pins";
+import { Send } from "./send";
+import { TerminalView } from "./terminal";
+import { Timeline } from "./timeline";
+
+export function SessionView({ id, tab }: { id: string; tab: Tab }) {
+  sessions.ids.value;
+  const known = sessions.get(id);
+  useEffect(() => {
+    const key = (event: KeyboardEvent): void => {
+      if (event.ctrlKey || event.metaKey || event.altKey) return;
+      const target = event.target;
+      if (target instanceof HTMLElement && target.closest("input,textarea,select,.xterm,dialog")) return;
+      if (event.key === "Escape") go({ at: "overview" });
+      const number = Number.parseInt(event.key, 10);
+      const wanted = TABS[number - 1];
+      if (wanted) go({ at: "session", id, tab: wanted });
+      if (event.key === "m") {
+        event.preventDefault();
+        document.querySelector<HTMLTextAreaElement>("#send-text")?.focus();
+      }
+    };
+    addEventListener("keydown", key);
+    return () => removeEventListener("keydown", key);
+  }, [id]);
+
+  if (!known) {
+    if (link.value.kind === "connecting") return <main aria-busy="true" class="quiet">Loading…</main>;
+    return (
+      <main class="first">
+        <h1>No such session</h1>
+        <p>
+          It was removed, or ended long ago. <code>sm ls --all</code> lists everything that is kept.
+        </p>
+        <p>
+          <a href={address({ at: "overview" })}>All sessions</a>
+        </p>
+      </main>
+    );
+  }
+  // Another session is another page: nothing of the one before may stay.
+  return <Known key={id} session={known.value} tab={tab} />;
+}
+
+function Known({ session, tab }: { session: Session; tab: Tab }) {
+  const history = useHistory(session.id);
+  return (
+    <main class="session">
+      <header class="head">
+        <a class="back" href={address({ at: "overview" })} title="All sessions (Escape)">
+          ← All
+        </a>
+        <h1>{session.name}</h1>
+        <StateBadge state={session.state} />
+        <span class="agent">{session.agent}</span>
+        <span class="gen">generation {session.generation}</span>
+        <Gauge context={session.context} />
+        <span class="quiet">
+          {tokens(session.context.tokens)} / {tokens(session.context.window)}
+        </span>
+        <Actions session={session} />
+        <p class="why">
+          {session.attention ?? session.state_reason} · <Ago at={session.changed_at} /> ·{" "}
+          <code title={session.cwd}>{session.cwd}</code>
+        </p>
+        {session.handoff && (
+          <p class="under-way" role="status">
+            Handoff {session.handoff.state.replace("_", " ")}, since <Ago at={session.handoff.created_at} />
+            . <a href={address({ at: "session", id: session.id, tab: "handoffs" })}>Watch its steps</a>
+          </p>
+        )}
+      </header>
+      <nav class="tabs" aria-label="Views">
+        {TABS.map((one, index) => (
+          <a
+            key={one}
+            href={address({ at: "session", id: session.id, tab: one })}
+            aria-current={one === tab ? "page" : undefined}
+            title={`key ${index + 1}`}
+          >
+            {one}
+          </a>
+        ))}
+      </nav>
+      <div class="view" data-tab={tab}>
+        <View session={session} tab={tab} history={history} />
+      </div>
+      <Send session={session} history={history.events} />
+    </main>
+  );
+}
+
+function View({
+  session,
+  tab,
+  history,
+}: {
+  session: Session;
+  tab: Tab;
+  history: ReturnType<typeof useHistory>;
+}) {
+  switch (tab) {
+    case "terminal":
+      return <TerminalView session={session} />;
+    case "timeline":
+      return <Timeline history={history} />;
+    case "messages":
+      return <Messages session={session} history={history.events} />;
+    case "context":
+      return <ContextView session={session} />;
+    case "handoffs":
+      return <Handoffs session={session} />;
+    case "ledger":
+      return <LedgerView session={session} />;
+    case "archive":
+      return <Archive session={session} />;
+    case "pins":
+      return <PinsView session={session} />;
+  }
+}
+

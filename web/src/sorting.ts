@@ -1,0 +1,119 @@
+// Which sessions are shown, in which order, under which headings, and which of them need a person.
+// Pure: a list in, a list out.
+
+import type { Session } from "./types";
+
+export type Order = "name" | "state" | "context" | "activity" | "created";
+export type Grouping = "none" | "directory" | "family";
+
+export interface Group {
+  /// Empty: no heading.
+  title: string;
+  sessions: Session[];
+}
+
+/// Words of the search must all be found somewhere; `state:waiting` and `agent:codex` are exact.
+export function matches(session: Session, search: string): boolean {
+  const text =
+    `${session.name} ${session.id} ${session.agent} ${session.state} ${session.cwd} ${session.attention ?? ""}`.toLowerCase();
+  return search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "")
+    .every((word) => {
+      if (word.startsWith("state:")) return session.state === word.slice(6);
+      if (word.startsWith("agent:")) return session.agent === word.slice(6);
+      return text.includes(word);
+    });
+}
+
+const RANK = ["waiting", "lost", "handing_off", "compacting", "working", "starting", "idle"];
+
+function rank(session: Session): number {
+  const at = RANK.indexOf(session.state);
+  return at < 0 ? RANK.length : at;
+}
+
+export function sort(sessions: readonly Session[], order: Order): Session[] {
+  const name = (a: Session, b: Session): number =>
+    a.name.localeCompare(b.name, undefined, { numeric: true }) || (a.id < b.id ? -1 : 1);
+  const compare: Record<Order, (a: Session, b: Session) => number> = {
+    name,
+    state: (a, b) => rank(a) - rank(b) || name(a, b),
+    context: (a, b) =>
+      (b.context.used_percentage ?? -1) - (a.context.used_percentage ?? -1) || name(a, b),
+    activity: (a, b) => descending(a.changed_at, b.changed_at) || name(a, b),
+    created: (a, b) => descending(a.created_at, b.created_at) || name(a, b),
+  };
+  return [...sessions].sort(compare[order]);
+}
+
+function descending(a: string, b: string): number {
+  return a < b ? 1 : a > b ? -1 : 0;
+}
+
+export function group(sessions: readonly Session[], by: Grouping): Group[] {
+  if (by === "none") return [{ title: "", sessions: [...sessions] }];
+  const known = new Map(sessions.map((session) => [session.id, session]));
+  const titles = new Map<string, Session[]>();
+  for (const session of sessions) {
+    const title = by === "directory" ? session.cwd : eldest(session, known).name;
+    const there = titles.get(title);
+    if (there) there.push(session);
+    else titles.set(title, [session]);
+  }
+  return [...titles]
+    .map(([title, members]) => ({ title, sessions: members }))
+    .sort((a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }));
+}
+
+/// The session at the root of its family, as far as it is known here.
+function eldest(session: Session, known: ReadonlyMap<string, Session>): Session {
+  const seen = new Set<string>();
+  let at = session;
+  while (at.parent !== null && !seen.has(at.id)) {
+    seen.add(at.id);
+    const parent = known.get(at.parent);
+    if (!parent) break;
+    at = parent;
+  }
+  return at;
+}
+
+export type Need = "person" | "lost" | "critical" | "held" | "rolled-back" | "quiet" | "failed";
+
+export interface Attention {
+  session: Session;
+  need: Need;
+  text: string;
+}
+
+const URGENCY: Need[] = ["person", "lost", "failed", "rolled-back", "critical", "held", "quiet"];
+
+/// What a person should look at, most pressing first. A session may have several.
+export function attention(sessions: readonly Session[], critical: number): Attention[] {
+  const found: Attention[] = [];
+  for (const session of sessions) {
+    const add = (need: Need, text: string): void => {
+      found.push({ session, need, text });
+    };
+    const alive = session.state !== "exited" && session.state !== "lost";
+    if (session.state === "waiting") add("person", session.state_reason);
+    else if (session.state === "lost") add("lost", session.state_reason);
+    else if (session.state === "exited" && session.attention !== null)
+      add("failed", session.state_reason);
+    if (session.handoff?.state === "rolled_back") add("rolled-back", "a handoff was taken back");
+    const used = session.context.used_percentage;
+    if (alive && used !== null && used >= critical)
+      add("critical", `context ${Math.round(used)} % full`);
+    if (alive && session.queue.held > 0)
+      add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);
+    if (alive && session.context.quiet_since !== null)
+      add("quiet", "works, and has told nothing about its context");
+  }
+  return found.sort(
+    (a, b) =>
+      URGENCY.indexOf(a.need) - URGENCY.indexOf(b.need) ||
+      a.session.name.localeCompare(b.session.name, undefined, { numeric: true }),
+  );
+}

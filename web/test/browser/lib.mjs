@@ -1,0 +1,136 @@
+// A browser on a daemon of its own. The Rust test that starts a scenario has made the world: `sm` in
+// SM_PROGRAM and an environment in which it finds nothing of the real user's.
+
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { chromium } from "playwright-core";
+
+const sm = process.env.SM_PROGRAM;
+export const shots = process.env.SM_SHOTS;
+
+/// What `sm` prints. Fails with what it said.
+export function run(...args) {
+  return execFileSync(sm, args, { encoding: "utf8", stdio: ["ignore", "pipe", "pipe"] });
+}
+
+export function json(...args) {
+  return JSON.parse(run(...args, "--json"));
+}
+
+export function runGiven(input, ...args) {
+  const ran = spawnSync(sm, args, { encoding: "utf8", input });
+  if (ran.status !== 0) throw new Error(`sm ${args.join(" ")}: ${ran.stderr}`);
+  return ran.stdout;
+}
+
+/// A fake agent that is idle.
+export function agent(name, ...more) {
+  run("new", "claude", "--name", name, "--detach", ...more);
+  return json("wait", name, "--for", "idle", "--timeout", "60");
+}
+
+export function link() {
+  const line = run("open", "--print")
+    .split(/\s+/)
+    .find((word) => word.startsWith("http://"));
+  if (!line) throw new Error("sm open --print gave no link");
+  return line;
+}
+
+export function tcp() {
+  return `http://${json("status").address}`;
+}
+
+const FLAGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+/// Runs a scenario in a browser; everything the page complains about is a failure.
+export async function scenario(body) {
+  const profile = mkdtempSync(join(tmpdir(), "sm-browser-"));
+  const browser = await chromium.launch({
+    executablePath: process.env.SM_CHROMIUM ?? "/usr/bin/chromium",
+    args: FLAGS,
+    env: { ...process.env, HOME: profile },
+  });
+  const complaints = [];
+  try {
+    const page = await signedOut(browser, complaints);
+    await body({ browser, page, complaints });
+    const bad = complaints.filter((text) => !expected(text));
+    if (bad.length > 0) throw new Error(`the page complained:\n${bad.join("\n")}`);
+  } finally {
+    await browser.close();
+    rmSync(profile, { recursive: true, force: true });
+  }
+  console.log("passed");
+}
+
+const allowed = [];
+/// A complaint of the browser that belongs to the scenario.
+export function expect(pattern) {
+  allowed.push(pattern);
+}
+function expected(text) {
+  return allowed.some((pattern) => pattern.test(text));
+}
+
+export async function signedOut(browser, complaints, options = {}) {
+  const context = await browser.newContext(options);
+  const page = await context.newPage();
+  page.setDefaultTimeout(60_000);
+  page.on("console", (message) => {
+    if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(`${error.message}\n${error.stack ?? ""}`));
+  page.on("request", (request) => {
+    const { hostname, protocol } = new URL(request.url());
+    if (hostname !== "127.0.0.1" && protocol !== "data:") complaints.push(`a request left: ${request.url()}`);
+  });
+  return page;
+}
+
+export async function signIn(page) {
+  await page.goto(link());
+  await page.getByRole("status").getByText("live", { exact: true }).waitFor();
+}
+
+export function row(page, name) {
+  return page.locator("a[data-session]", { has: page.locator(".name", { hasText: new RegExp(`^${name}$`) }) });
+}
+
+export function equal(found, wanted, what) {
+  const a = JSON.stringify(found);
+  const b = JSON.stringify(wanted);
+  if (a !== b) throw new Error(`${what}: found ${a}, wanted ${b}`);
+}
+
+export function yes(found, what) {
+  if (!found) throw new Error(what);
+}
+
+/// Asks until it is so: evidence, with a deadline.
+export async function eventually(what, ask) {
+  const until = Date.now() + 60_000;
+  let last;
+  while (Date.now() < until) {
+    last = await ask();
+    if (last) return last;
+    await new Promise((done) => setTimeout(done, 50));
+  }
+  throw new Error(`never: ${what}`);
+}
+
+export async function shot(page, name) {
+  if (!shots) return;
+  mkdirSync(shots, { recursive: true });
+  await page.screenshot({ path: join(shots, `${name}.png`) });
+}
