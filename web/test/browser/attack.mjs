@@ -17,7 +17,7 @@ await scenario(async ({ page }) => {
   await signIn(page);
   await page.locator("a[data-session] .name", { hasText: name }).click();
 
-  runGiven(`say ${EVIL}`, "send", id, "--wait", "60", "-");
+  runGiven(`SAY: ${EVIL}`, "send", id, "--wait", "60", "-");
   await page.getByRole("link", { name: "messages" }).click();
   await page.locator(".receipt .text", { hasText: "<script>" }).waitFor();
   await page.getByRole("link", { name: "terminal" }).click();

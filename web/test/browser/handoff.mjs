@@ -9,7 +9,7 @@ async function handOver(page) {
 
 await scenario(async ({ page }) => {
   agent("api");
-  run("send", "api", "say the first work is done", "--wait", "60");
+  run("send", "api", "SAY: the first work is done", "--wait", "60");
   await signIn(page);
   await row(page, "api").click();
   await handOver(page);
@@ -20,7 +20,7 @@ await scenario(async ({ page }) => {
   yes((await newest.locator(".markdown").textContent()).length > 50, "its document is shown");
   await page.getByText("generation 2", { exact: true }).waitFor();
 
-  run("send", "api", "say the second work is done", "--wait", "60");
+  run("send", "api", "SAY: the second work is done", "--wait", "60");
   await eventually("it is idle", () => json("show", "api").state === "idle");
   await handOver(page);
   await eventually("the second is done", async () => {

@@ -25,7 +25,7 @@ await scenario(async ({ browser, page: first, complaints }) => {
       body: JSON.stringify({ session_id: id, used_percentage: percent, total_input_tokens: percent * 2000, context_window_size: 200_000 }),
     });
   }
-  run("send", "api", "say some work is done", "--wait", "60");
+  run("send", "api", "SAY: some work is done", "--wait", "60");
   run("handoff", "--auto", "--session", "api");
   run("wait", "api", "--for", "idle", "--timeout", "60");
   await first.close();

@@ -6,7 +6,7 @@ await scenario(async ({ page }) => {
   await signIn(page);
   await row(page, "api").click();
   await page.keyboard.press("m");
-  await page.keyboard.type("say hello from the page");
+  await page.keyboard.type("SAY: hello from the page");
   await page.keyboard.press("Control+Enter");
   const receipt = page.locator(".send .receipt");
   await receipt.waitFor();

@@ -15,7 +15,7 @@ await scenario(async ({ page }) => {
     process.kill(json("status").pid, "SIGKILL");
     await page.getByText("Daemon gone").waitFor();
     // The next command starts it again; what happens meanwhile happens without the page.
-    run("send", "api", `say round ${round}`, "--wait", "60");
+    run("send", "api", `SAY: round ${round}`, "--wait", "60");
     equal(tcp(), address, "it comes back where it was");
     await page.getByRole("status").getByText("live", { exact: true }).waitFor();
   }

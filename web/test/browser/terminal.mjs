@@ -25,7 +25,7 @@ await scenario(async ({ page }) => {
   await row(page, "api").click();
   await page.getByText("Live, read-only.").waitFor();
   await eventually("the page shows what tmux shows", async () => (await shown(page)) === tmux("api"));
-  run("send", "api", "say something to look at", "--wait", "60");
+  run("send", "api", "SAY: something to look at", "--wait", "60");
   await eventually(
     "the page shows what was said",
     async () => (await shown(page)) === tmux("api") && (await shown(page)).includes("something to look at"),

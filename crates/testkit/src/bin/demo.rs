@@ -88,6 +88,7 @@ impl Demo {
         self.killed_between_contexts(&gate)?;
         self.history()?;
         self.account()?;
+        self.dashboard()?;
         self.sm(&["stop", "--purge", "--yes"])?;
         Ok(())
     }
@@ -299,6 +300,44 @@ impl Demo {
         }
         self.say("Each exactly once: nothing lost, nothing doubled, no draft touched, no dialog answered.");
         self.show(&["events", "worker", "--last", "10"])
+    }
+
+    /// Offered, not opened: somebody who runs this over ssh or in a script wants no browser.
+    fn dashboard(&self) -> Result<()> {
+        self.title("11. The same in a browser");
+        let asks = std::io::stdin().is_terminal() && std::io::stdout().is_terminal();
+        if !asks {
+            self.say(
+                "At a terminal, the demo now offers its dashboard. For your own sessions: sm open",
+            );
+            return Ok(());
+        }
+        loop {
+            print!("  o and Enter: open the dashboard of this demo; Enter alone: end it. ");
+            std::io::stdout().flush()?;
+            let mut answer = String::new();
+            std::io::stdin().read_line(&mut answer)?;
+            if !answer.trim().eq_ignore_ascii_case("o") {
+                return Ok(());
+            }
+            self.command_line("sm open");
+            let mut open = self.env.sm()?;
+            open.arg("open");
+            // a browser of the person's own needs their screen
+            for name in [
+                "DISPLAY",
+                "WAYLAND_DISPLAY",
+                "XAUTHORITY",
+                "XDG_RUNTIME_DIR",
+                "BROWSER",
+                "SSH_CONNECTION",
+            ] {
+                if let Some(value) = std::env::var_os(name) {
+                    open.env(name, value);
+                }
+            }
+            open.status()?;
+        }
     }
 
     // ── the person at the terminal

@@ -4,7 +4,7 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger|agent]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger|agent|page]…`
 
 mod agent;
 mod archive;
@@ -22,6 +22,7 @@ mod ledger;
 mod link;
 mod lookalikes;
 mod monitor;
+mod page;
 mod redaction;
 mod run;
 mod samples;
@@ -39,7 +40,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 13] = [
+const ARMS: [(&str, Arm); 14] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
@@ -53,6 +54,7 @@ const ARMS: [(&str, Arm); 13] = [
     ("redaction", redaction::run),
     ("ledger", ledger::run),
     ("agent", agent::run),
+    ("page", page::run),
 ];
 
 fn main() -> ExitCode {
@@ -70,7 +72,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger agent"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger agent page"
         );
         return ExitCode::from(2);
     }
