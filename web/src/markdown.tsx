@@ -30,7 +30,7 @@ function block(token: Token, key: number): ComponentChild {
     case "heading": {
       const { depth, tokens } = token as Tokens.Heading;
       // The page has its own first heading.
-      const Tag = `h${Math.min(6, depth + 2)}` as "h3";
+      const Tag = `h${Math.min(6, depth + 1)}` as "h2";
       return <Tag key={key}>{inlines(tokens)}</Tag>;
     }
     case "paragraph":

@@ -24,10 +24,9 @@ export function draw(into: HTMLElement, report: ContextReport, size: { width: nu
   }
   const style = getComputedStyle(document.documentElement);
   const colour = (name: string): string => style.getPropertyValue(name).trim() || "#888";
-  const { early, warn, critical } = thresholds.peek();
+  const { warning, critical } = thresholds.peek();
   const lines: [number, string][] = [
-    [early, "--early"],
-    [warn, "--warn"],
+    [warning, "--warn"],
     [critical, "--bad"],
   ];
   return new UPlot(

@@ -50,7 +50,9 @@ export class Screen {
       theme: { background: "#14181b", foreground: "#d9e0e3", cursor: "#7fd1b9" },
     });
     this.styles = new Mirror(place);
-    this.terminal.open(place);
+    withoutStyles(() => {
+      this.terminal.open(place);
+    });
     this.terminal.textarea?.setAttribute("aria-label", "Terminal input");
     this.terminal.onData((data) => {
       this.keys(data);
@@ -167,8 +169,21 @@ export class Screen {
   }
 }
 
-/// The emulator writes its rules into style elements, which the page's policy does not allow to take
-/// effect. Their text is put into a sheet that does.
+/// The emulator writes its rules into style elements, which the page's policy forbids. It is given
+/// elements that mean nothing to a browser instead, and their text is put into a sheet of ours.
+const RULES = "sm-rules";
+
+function withoutStyles(open: () => void): void {
+  const make = document.createElement.bind(document);
+  // An own property in front of the prototype's, for as long as it takes.
+  document.createElement = ((tag: string) => make(tag === "style" ? RULES : tag)) as typeof make;
+  try {
+    open();
+  } finally {
+    Reflect.deleteProperty(document, "createElement");
+  }
+}
+
 class Mirror {
   private readonly sheet = new CSSStyleSheet();
   private readonly observer: MutationObserver;
@@ -176,7 +191,7 @@ class Mirror {
   constructor(private readonly place: HTMLElement) {
     document.adoptedStyleSheets = [...document.adoptedStyleSheets, this.sheet];
     this.observer = new MutationObserver((changes) => {
-      if (changes.some((change) => this.isStyle(change))) this.copy();
+      if (changes.some((change) => this.isOfRules(change))) this.copy();
     });
     this.observer.observe(place, { subtree: true, childList: true, characterData: true });
   }
@@ -186,13 +201,17 @@ class Mirror {
     document.adoptedStyleSheets = document.adoptedStyleSheets.filter((one) => one !== this.sheet);
   }
 
-  private isStyle(change: MutationRecord): boolean {
-    const style = (node: Node): boolean => node.nodeName === "STYLE" || node.parentNode?.nodeName === "STYLE";
-    return style(change.target) || [...change.addedNodes].some(style);
+  private isOfRules(change: MutationRecord): boolean {
+    const rules = (node: Node | null): boolean => node?.nodeName.toLowerCase() === RULES;
+    return (
+      rules(change.target) ||
+      rules(change.target.parentNode) ||
+      [...change.addedNodes].some((node) => rules(node))
+    );
   }
 
   private copy(): void {
-    const texts = [...this.place.querySelectorAll("style")].map((style) => style.textContent ?? "");
+    const texts = [...this.place.querySelectorAll(RULES)].map((rules) => rules.textContent ?? "");
     this.sheet.replaceSync(texts.join("\n"));
   }
 }

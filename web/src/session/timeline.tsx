@@ -46,7 +46,7 @@ function Line({ event, before }: { event: Happening; before: Happening | undefin
   const newGeneration = before !== undefined && before.generation !== event.generation;
   return (
     <li class={`k-${event.kind}`}>
-      {newDay && <h3>{day(event.at)}</h3>}
+      {newDay && <h2>{day(event.at)}</h2>}
       {newGeneration && <p class="generation">generation {event.generation} ends here</p>}
       <time dateTime={event.at} title={event.at}>
         {clock(event.at)}

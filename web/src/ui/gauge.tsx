@@ -4,12 +4,11 @@ import { tokens } from "../words";
 import type { Context } from "../types";
 import { thresholds } from "./thresholds";
 
-export function level(percent: number | null): "unknown" | "ok" | "early" | "warn" | "critical" {
+export function level(percent: number | null): "unknown" | "ok" | "warning" | "critical" {
   if (percent === null) return "unknown";
-  const { early, warn, critical } = thresholds.value;
+  const { warning, critical } = thresholds.value;
   if (percent >= critical) return "critical";
-  if (percent >= warn) return "warn";
-  if (percent >= early) return "early";
+  if (percent >= warning) return "warning";
   return "ok";
 }
 
@@ -19,13 +18,13 @@ export function Gauge({ context }: { context: Context }) {
     percent === null
       ? "context not known"
       : `context ${Math.round(percent)} % full, ${tokens(context.tokens)} of ${tokens(context.window)} tokens`;
-  const { early, warn, critical } = thresholds.value;
+  const { warning, critical } = thresholds.value;
   return (
     <span class={`gauge ${level(percent)}`} title={said}>
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label={said}>
         <rect class="track" x="0" y="0" width="100" height="8" rx="2" />
         <rect class="fill" x="0" y="0" width={Math.min(100, percent ?? 0)} height="8" rx="2" />
-        {[early, warn, critical].map((at) => (
+        {[warning, critical].map((at) => (
           <line key={at} class="mark" x1={at} x2={at} y1="0" y2="8" />
         ))}
       </svg>

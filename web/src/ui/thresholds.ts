@@ -4,20 +4,17 @@ import { signal } from "@preact/signals";
 import type { ContextReport } from "../types";
 
 export interface Thresholds {
-  early: number;
-  warn: number;
+  warning: number;
   critical: number;
 }
 
-export const thresholds = signal<Thresholds>({ early: 50, warn: 65, critical: 75 });
+export const thresholds = signal<Thresholds>({ warning: 50, critical: 65 });
 
 export function learn(report: Pick<ContextReport, "thresholds">): void {
-  const percents = report.thresholds.map((one) => one.percent).sort((a, b) => a - b);
-  const first = percents[0];
-  const last = percents[percents.length - 1];
-  if (first === undefined || last === undefined) return;
-  const middle = percents[Math.floor(percents.length / 2)] ?? last;
   const known = thresholds.peek();
-  if (known.early === first && known.warn === middle && known.critical === last) return;
-  thresholds.value = { early: first, warn: middle, critical: last };
+  const at = (level: string, otherwise: number): number =>
+    report.thresholds.findLast((one) => one.level === level)?.percent ?? otherwise;
+  const warning = at("warning", known.warning);
+  const critical = at("critical", known.critical);
+  if (known.warning !== warning || known.critical !== critical) thresholds.value = { warning, critical };
 }

@@ -1,19 +1,15 @@
 // What agents, documents and messages say is text on the page, whatever it is.
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { agent, equal, eventually, json, row, run, runGiven, scenario, signIn, tcp, yes } from "./lib.mjs";
+import { agent, asProgram, equal, eventually, json, row, run, runGiven, scenario, signIn, yes } from "./lib.mjs";
 
 const EVIL = `<img src=x onerror="window.hit=1"><script>window.hit=1</script><a href="javascript:window.hit=1">x</a>`;
 
 await scenario(async ({ page }) => {
   const { id, cwd } = agent("api");
-  const answer = await fetch(`${tcp()}/sessions/${id}`, {
-    method: "PATCH",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify({ name: "<img src=x onerror=window.hit=1>" }),
-  });
+  const named = await asProgram("PATCH", `/sessions/${id}`, { name: "<img src=x onerror=window.hit=1>" });
   // Either such a name is refused, or it is shown as it is.
-  const name = answer.ok ? "<img src=x onerror=window.hit=1>" : "api";
+  const name = named === 200 ? "<img src=x onerror=window.hit=1>" : "api";
   await signIn(page);
   await page.locator("a[data-session] .name", { hasText: name }).click();
 

@@ -1,7 +1,6 @@
 // Measures the page on a daemon with many sessions. Prints one line of JSON; judges nothing.
 import { readFileSync } from "node:fs";
-import { request } from "node:http";
-import { json, link, scenario, tcp } from "./lib.mjs";
+import { asked, json, link, scenario, tcp, usage } from "./lib.mjs";
 
 const LOAD_SECONDS = Number(process.env.SM_LOAD_SECONDS ?? 60);
 const PER_SECOND = 200;
@@ -9,33 +8,8 @@ const PER_SECOND = 200;
 const percentile = (samples, share) => samples.toSorted((a, b) => a - b)[Math.ceil(samples.length * share) - 1];
 const rss = (pid) => Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, "utf8"))[1]) / 1024;
 
-/// Usage of one session, over a connection that stays open.
-const address = new URL(tcp());
-function usage(session, percent) {
-  const body = JSON.stringify({
-    session_id: session,
-    used_percentage: percent,
-    total_input_tokens: percent * 2000,
-    context_window_size: 200_000,
-  });
-  return new Promise((done, failed) => {
-    const asked = request(
-      {
-        host: address.hostname,
-        port: address.port,
-        method: "POST",
-        path: "/hooks/context-usage",
-        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(body) },
-      },
-      (answer) => {
-        answer.resume();
-        answer.on("end", done);
-      },
-    );
-    asked.on("error", failed);
-    asked.end(body);
-  });
-}
+const { hostname, port } = new URL(tcp());
+const used = (session, percent) => asked(hostname, port, "POST", "/hooks/context-usage", usage(session, percent));
 
 await scenario(async ({ page }) => {
   const found = {};
@@ -87,7 +61,7 @@ await scenario(async ({ page }) => {
       [id, percent],
     );
     const began = Date.now();
-    await usage(id, percent);
+    await used(id, percent);
     appears.push((await seen) - began);
   }
   found.appears_ms = percentile(appears, 0.95);
@@ -105,7 +79,7 @@ await scenario(async ({ page }) => {
     while (going) {
       const due = Math.floor(((Date.now() - began) / 1000) * PER_SECOND);
       const batch = [];
-      for (; sent < due; sent += 1) batch.push(usage(sessions[sent % sessions.length].id, 10 + (sent % 80)));
+      for (; sent < due; sent += 1) batch.push(used(sessions[sent % sessions.length].id, 10 + (sent % 80)));
       await Promise.all(batch);
       await new Promise((done) => setTimeout(done, 5));
     }

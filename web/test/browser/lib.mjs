@@ -3,6 +3,7 @@
 
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { chromium } from "playwright-core";
@@ -41,6 +42,42 @@ export function link() {
 
 export function tcp() {
   return `http://${json("status").address}`;
+}
+
+/// Asks the daemon as a program does: the `fetch` of Node has the marks of a browser.
+export function asProgram(method, path, body) {
+  const { hostname, port } = new URL(tcp());
+  return asked(hostname, port, method, path, body);
+}
+
+export function asked(host, port, method, path, body) {
+  const text = JSON.stringify(body);
+  return new Promise((done, failed) => {
+    const sent = request(
+      {
+        host,
+        port,
+        method,
+        path,
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(text) },
+      },
+      (answer) => {
+        answer.resume();
+        answer.on("end", () => done(answer.statusCode));
+      },
+    );
+    sent.on("error", failed);
+    sent.end(text);
+  });
+}
+
+export function usage(session, percent) {
+  return {
+    session_id: session,
+    used_percentage: percent,
+    total_input_tokens: percent * 2000,
+    context_window_size: 200_000,
+  };
 }
 
 const FLAGS = [

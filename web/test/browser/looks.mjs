@@ -2,7 +2,7 @@
 // the page, and pictures to look at.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { agent, equal, row, run, scenario, shot, signedOut, signIn, tcp } from "./lib.mjs";
+import { agent, asProgram, equal, row, run, scenario, shot, signedOut, signIn, usage } from "./lib.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -19,11 +19,7 @@ await scenario(async ({ browser, page: first, complaints }) => {
   const { id } = agent("api");
   agent("a-session-with-a-very-long-name-that-does-not-fit-anywhere");
   for (const percent of [10, 35, 58, 77]) {
-    await fetch(`${tcp()}/hooks/context-usage`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ session_id: id, used_percentage: percent, total_input_tokens: percent * 2000, context_window_size: 200_000 }),
-    });
+    equal(await asProgram("POST", "/hooks/context-usage", usage(id, percent)), 200, "usage is taken");
   }
   run("send", "api", "SAY: some work is done", "--wait", "60");
   run("handoff", "--auto", "--session", "api");

@@ -1,6 +1,6 @@
 // What the command line does is seen by itself: a session appears, its gauge follows, it is renamed,
 // it ends. Keys lead through the list.
-import { agent, equal, eventually, json, row, run, scenario, signIn, tcp, yes } from "./lib.mjs";
+import { agent, asProgram, equal, eventually, json, row, run, scenario, signIn, usage, yes } from "./lib.mjs";
 
 await scenario(async ({ page }) => {
   await signIn(page);
@@ -10,13 +10,7 @@ await scenario(async ({ page }) => {
   await row(page, "api").getByText("idle").waitFor();
 
   for (const percent of [12, 81]) {
-    const usage = { session_id: id, used_percentage: percent, total_input_tokens: percent * 2000, context_window_size: 200_000 };
-    const answer = await fetch(`${tcp()}/hooks/context-usage`, {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify(usage),
-    });
-    equal(answer.status, 200, "usage is taken");
+    equal(await asProgram("POST", "/hooks/context-usage", usage(id, percent)), 200, "usage is taken");
     await row(page, "api").getByText(`${percent}%`).waitFor();
   }
   await page.locator(".attention").getByText("context nearly full").waitFor();
@@ -44,7 +38,7 @@ await scenario(async ({ page }) => {
   equal(await row(page, "web").count(), 0, "the old name is gone");
   await row(page, "site").click();
   await page.getByRole("button", { name: "Rename…" }).click();
-  await page.getByLabel("Name").fill("shop");
+  await page.getByRole("textbox", { name: "Name" }).fill("shop");
   await page.getByRole("button", { name: "Rename", exact: true }).click();
   await page.getByRole("heading", { name: "shop", level: 1 }).waitFor();
   equal(json("show", "shop").name, "shop", "renamed from the page");

@@ -35,7 +35,7 @@ describe("a document of somebody else", () => {
 
   it("is laid out as it was meant", () => {
     const place = draw("# Goal\n\n- [x] done\n- [ ] open\n\n1. one **bold** `code`\n\n```rust\nfn x() {}\n```\n");
-    expect(place.querySelector("h3")?.textContent).toBe("Goal");
+    expect(place.querySelector("h2")?.textContent).toBe("Goal");
     expect(place.querySelectorAll("input[type=checkbox]")).toHaveLength(2);
     expect(place.querySelector("ol strong")?.textContent).toBe("bold");
     expect(place.querySelector("pre")?.textContent).toBe("fn x() {}");
