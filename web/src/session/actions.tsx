@@ -56,15 +56,15 @@ interface Asked {
 function AskHandoff({ session, onClose }: Asked) {
   const [how, setHow] = useState<"auto" | "generate" | "self">("auto");
   const [focus, setFocus] = useState("");
+  // Single quotes: whatever is written into the field stays one word of the shell.
+  const command = `sm handoff --generate${focus === "" ? "" : ` '${focus.replaceAll("'", "'\\''")}'`} --session ${session.name}`;
   const begin = (): void => {
-    const path = `${of(session.id)}/handoff`;
     const answered = (answer: HandoffAnswer): void => {
       if (answer.error !== undefined) tell("bad", `no handoff: ${answer.error}`);
       else tell("good", "the handoff is scheduled; its steps are under “handoffs”");
     };
-    if (how === "auto") ask<HandoffAnswer>("POST", path, { person: true, auto: true }).then(answered, tellFailure);
-    else if (how === "generate")
-      ask<HandoffAnswer>("POST", `${path}/generate`, { focus }).then(answered, tellFailure);
+    if (how === "auto") ask<HandoffAnswer>("POST", `${of(session.id)}/handoff/auto`).then(answered, tellFailure);
+    else if (how === "generate") copy(command);
     else
       ask<unknown>("POST", `${of(session.id)}/messages`, {
         id: freshId(),
@@ -82,7 +82,7 @@ function AskHandoff({ session, onClose }: Asked) {
         </label>
         <label>
           <input type="radio" name="how" checked={how === "generate"} onChange={() => setHow("generate")} /> a
-          model, in one extra request: costs tokens, the session goes on meanwhile
+          model, in one extra request: with the keys of your shell, which a browser does not have
         </label>
         <label>
           <input type="radio" name="how" checked={how === "self"} onChange={() => setHow("self")} /> the agent
@@ -95,13 +95,14 @@ function AskHandoff({ session, onClose }: Asked) {
           <input value={focus} onInput={(event) => setFocus(event.currentTarget.value)} />
         </label>
       )}
+      {how === "generate" && <pre tabIndex={0}>{command}</pre>}
       <p class="quiet">
         The old conversation is kept. If the successor does not receive the document, sm goes back to it.
       </p>
       <div class="buttons">
         <button type="submit">Not now</button>
         <button type="submit" class="primary" onClick={begin}>
-          Hand over
+          {how === "generate" ? "Copy the command" : "Hand over"}
         </button>
       </div>
     </Dialog>

@@ -4,6 +4,7 @@
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
 import { of } from "../api";
+import { tell } from "../ui/parts";
 import type { Phase } from "./terminal";
 
 interface Told {
@@ -123,6 +124,12 @@ export class Screen {
       case "taken":
         this.setTaken(true);
         this.terminal.focus();
+        break;
+      case "refused":
+        tell("bad", "the terminal cannot be taken over", told.reason ?? "");
+        break;
+      case "not_typed":
+        tell("bad", "the last keys did not reach the agent", told.reason ?? "");
         break;
       case "ended":
         this.setTaken(false);

@@ -6,7 +6,7 @@ function tmux(session) {
   const { tmux: at } = json("show", session);
   return execFileSync("tmux", ["-S", at.socket, "capture-pane", "-p", "-t", at.pane], { encoding: "utf8" })
     .split("\n")
-    .map((line) => line.trimEnd())
+    .map((line) => line.replaceAll("\u00a0", " ").trimEnd())
     .join("\n")
     .trimEnd();
 }
@@ -19,12 +19,26 @@ async function shown(page) {
     .trimEnd();
 }
 
+async function same(page, what) {
+  let there;
+  let here;
+  try {
+    await eventually(what, async () => {
+      there = tmux("api");
+      here = await shown(page);
+      return here === there;
+    });
+  } catch (error) {
+    throw new Error(`${error.message}\ntmux:\n${there}\npage:\n${here}`);
+  }
+}
+
 await scenario(async ({ page }) => {
   agent("api");
   await signIn(page);
   await row(page, "api").click();
   await page.getByText("Live, read-only.").waitFor();
-  await eventually("the page shows what tmux shows", async () => (await shown(page)) === tmux("api"));
+  await same(page, "the page shows what tmux shows");
   run("send", "api", "SAY: something to look at", "--wait", "60");
   await eventually(
     "the page shows what was said",
@@ -42,7 +56,7 @@ await scenario(async ({ page }) => {
   await page.keyboard.type("half a line");
   await eventually("the keys arrive", () => tmux("api").includes("half a line"));
   yes(!tmux("api").includes("not typed"), "only those since");
-  await eventually("and are shown", async () => (await shown(page)) === tmux("api"));
+  await same(page, "and are shown");
   await page.getByRole("button", { name: "Give back" }).click();
   await page.getByText("Live, read-only.").waitFor();
 });
