@@ -8,6 +8,7 @@
 
 use std::ffi::OsStr;
 use std::io;
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -94,6 +95,21 @@ impl CleanEnv {
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.extra.retain(|(n, _)| n != name);
         self.extra.push((name.to_owned(), value.into()));
+    }
+
+    /// Gives its daemon a port that no other instance has: below those that the system gives away by
+    /// itself, and by our own process number.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn serve_tcp(&mut self) -> io::Result<u16> {
+        let first = 20_000 + u16::try_from(std::process::id() % 9_000).unwrap_or_default();
+        let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
+        let port = (first..first + 1_000)
+            .find(free)
+            .ok_or_else(|| io::Error::other("no port is free"))?;
+        self.set("SM_PORT", port.to_string());
+        Ok(port)
     }
 
     /// The whole environment commands run with.

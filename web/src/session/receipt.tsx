@@ -28,7 +28,9 @@ export function Receipt({
           </button>
         )}
       </header>
-      <p class="text">{message.text.length > 2000 ? `${message.text.slice(0, 2000)}…` : message.text}</p>
+      <p class="text" tabIndex={isLong(message.text) ? 0 : undefined}>
+        {message.text.length > 2000 ? `${message.text.slice(0, 2000)}…` : message.text}
+      </p>
       <ol class="way" aria-label={`Receipt: ${message.state}`}>
         {WAY.map((state, index) => {
           const step = steps.findLast((one) => one.state === state);
@@ -52,4 +54,9 @@ export function Receipt({
       )}
     </article>
   );
+}
+
+/// May be higher than its place, so that it has to be reachable to be scrolled.
+function isLong(text: string): boolean {
+  return text.length > 200 || text.split("\n").length > 6;
 }

@@ -78,7 +78,7 @@ export class Screen {
     this.over = true;
     clearTimeout(this.timer);
     this.fit.disconnect();
-    this.socket?.close();
+    this.hangUp();
     this.styles.stop();
     this.terminal.dispose();
   }
@@ -107,6 +107,13 @@ export class Screen {
       }, this.wait);
       this.wait = Math.min(this.wait * 2, LONGEST_WAIT_MS);
     };
+  }
+
+  private hangUp(): void {
+    const socket = this.socket;
+    // One that is still being opened is closed when it is: browsers call anything else a failure.
+    if (socket?.readyState === WebSocket.CONNECTING) socket.onopen = () => socket.close();
+    else socket?.close();
   }
 
   private told(told: Told): void {

@@ -41,6 +41,7 @@ export function link() {
 }
 
 export function tcp() {
+  run("ls"); // starts the daemon where there is none
   return `http://${json("status").address}`;
 }
 

@@ -20,7 +20,7 @@ await scenario(async ({ page }) => {
     await page.getByRole("status").getByText("live", { exact: true }).waitFor();
   }
   await eventually("all that happened is shown, each once", async () => {
-    const known = json("events", "api", "--limit", "1000").map(({ text }) => text).reverse();
+    const known = json("events", "api", "--last", "1000").map(({ text }) => text).reverse();
     const seen = await page.locator(".timeline .text").allTextContents();
     return JSON.stringify(known) === JSON.stringify(seen);
   });

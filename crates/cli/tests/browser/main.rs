@@ -62,13 +62,17 @@ fn scenario(name: &str) {
         eprintln!("SKIPPED browser {name}: {missing} (run tools/install-browser.sh)");
         return;
     }
-    let world = World::new();
+    let mut world = World::new();
+    world.env.serve_tcp().unwrap();
     // as `sm` is run, so that the scenario can run it too
     let sm = world.command(&[]);
     let mut node = Command::new("node");
     node.arg(web.join("test/browser").join(format!("{name}.mjs")))
         .env_clear()
-        .envs(sm.get_envs().filter_map(|(name, value)| Some((name, value?))))
+        .envs(
+            sm.get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        )
         .env("SM_PROGRAM", sm.get_program())
         .env("SM_CHROMIUM", chromium().unwrap())
         .env("SM_SHOTS", web.join("../target/screens"));

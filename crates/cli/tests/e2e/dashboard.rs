@@ -10,17 +10,13 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
 
-/// A world whose daemon has a port that no other test has: below those that the system gives away
-/// by itself, and by our own process number.
+/// A world whose daemon can be asked by a browser.
 pub fn world() -> (World, u16) {
     with_port(World::new())
 }
 
 fn with_port(mut world: World) -> (World, u16) {
-    let first = 20_000 + u16::try_from(std::process::id() % 9_000).unwrap();
-    let free = |port: &u16| TcpListener::bind(("127.0.0.1", *port)).is_ok();
-    let port = (first..first + 1_000).find(free).unwrap();
-    world.env.set("SM_PORT", port.to_string());
+    let port = world.env.serve_tcp().unwrap();
     world.sm(&["ls"]).exits(0);
     (world, port)
 }

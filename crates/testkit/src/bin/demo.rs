@@ -65,6 +65,7 @@ impl Demo {
         let mut env = CleanEnv::new()?;
         env.record_fake_agents();
         env.set("FAKE_AGENT", SLOW_CLEAR);
+        env.serve_tcp()?;
         let agent = binary("fake-agent")?;
         let config = format!(
             "[agents.claude]\nprogram = {:?}\n",

@@ -71,7 +71,18 @@ impl Herd {
 
     /// With that many idle sessions, and its daemon running.
     pub fn of(count: usize) -> Result<Self> {
+        Self::new()?.with(count)
+    }
+
+    /// The same, with an address for browsers.
+    pub fn served(count: usize) -> Result<Self> {
         let mut herd = Self::new()?;
+        herd.env.serve_tcp()?;
+        herd.with(count)
+    }
+
+    fn with(self, count: usize) -> Result<Self> {
+        let mut herd = self;
         herd.start()?;
         herd.agent("s0")?;
         herd.stop()?;

@@ -22,7 +22,7 @@ pub fn run(table: &mut Table) -> Result<()> {
         eprintln!("bench:   page: skipped: run tools/install-browser.sh first");
         return Ok(());
     }
-    let herd = Herd::of(SESSIONS)?;
+    let herd = Herd::served(SESSIONS)?;
     let sm = herd.env.sm()?;
     let ran = Command::new("node")
         .arg(web.join("test/browser/bench.mjs"))
