@@ -4,7 +4,7 @@
 //! Node, Chromium and the packages of `web/` are installed by `tools/install-browser.sh`; where they
 //! are missing, each test says that it is skipped. Pictures of the run go to `target/screens`.
 
-#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "tests")]
 
 #[path = "../e2e/world.rs"]
 #[expect(dead_code, reason = "other tests use the rest of it")]
