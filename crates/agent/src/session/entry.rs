@@ -20,7 +20,7 @@ pub const TODO_TYPE: &str = "todo";
 pub struct EntryId(Box<str>);
 
 impl EntryId {
-    pub(super) fn new(id: &str) -> Self {
+    pub(crate) fn new(id: &str) -> Self {
         Self(id.into())
     }
 

@@ -12,7 +12,7 @@ use super::super::line::Line;
 use super::super::look::Role;
 use super::super::text::{clean, shorten};
 use super::super::transcript::{Entry, answer_entries, ending};
-use super::super::view_entries::entries;
+use super::super::view_entries::last_entries;
 use super::commands::thinking_word;
 use super::{Action, Answering, App, LONGEST_THOUGHT, PREVIEW, Question, Running, keep_end};
 
@@ -117,14 +117,14 @@ impl App {
             self.since = now;
         }
         self.heading(&view, again);
-        let entries = entries(&view);
-        let from = entries.len().saturating_sub(LAST_ENTRIES);
-        if from > 0 {
+        let last = last_entries(&view, LAST_ENTRIES);
+        if last.earlier > 0 {
             self.tell(Entry::Notice(format!(
-                "{from} earlier entries are not shown"
+                "{} earlier entries are not shown",
+                last.earlier
             )));
         }
-        for entry in entries.into_iter().skip(from) {
+        for entry in last.entries {
             self.tell(entry);
         }
     }
