@@ -72,6 +72,12 @@ pub struct AgentArgs {
     /// Allows everything.
     #[arg(long, conflicts_with = "allow")]
     pub yes: bool,
+    /// It is the agent of a session of sm's daemon, which says so when it starts it.
+    #[arg(long, hide = true)]
+    pub managed: bool,
+    /// The id of a session that is new.
+    #[arg(long, hide = true, value_name = "ID", conflicts_with_all = ["resume", "go_on"])]
+    pub session_id: Option<String>,
     /// Plain text for screen readers and simple terminals.
     #[arg(long)]
     pub plain: bool,

@@ -10,6 +10,7 @@ pub mod generate;
 pub mod handoff;
 pub mod headless;
 pub mod host;
+pub mod managed;
 pub mod models;
 pub mod prompt;
 pub mod session;

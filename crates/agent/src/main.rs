@@ -9,6 +9,7 @@ use sm_agent::approval::Person;
 use sm_agent::args::{AgentArgs, Cli, Command};
 use sm_agent::headless::{self, Form};
 use sm_agent::host::Host;
+use sm_agent::managed::Managed;
 use sm_agent::session;
 use sm_agent::setup::{self, Folders, SetupError};
 use sm_agent::tui;
@@ -78,8 +79,17 @@ async fn attended(args: &AgentArgs) -> ExitCode {
         prompt: args.prompt.clone(),
         config: ready.options.config.clone(),
     };
+    let cwd = ready.options.cwd.clone();
     let (commands, updates) = Host::start(ready.options, ready.opening);
-    tui::run(commands, updates, options).await
+    let (managed, updates) = match args.managed {
+        true => Managed::join(&folders, cwd, &commands, updates),
+        false => (None, updates),
+    };
+    let code = tui::run(commands, updates, options).await;
+    if let Some(managed) = managed {
+        managed.leave();
+    }
+    code
 }
 
 async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {

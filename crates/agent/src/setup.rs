@@ -90,7 +90,10 @@ pub async fn ready(
         }
         (None, Some(_)) => Opening::resume(&newest(folders, &cwd)?)?,
         (None, None) if args.go_on => Opening::resume(&newest(folders, &cwd)?)?,
-        (None, None) => Opening::new(),
+        (None, None) => match &args.session_id {
+            Some(id) if sm_client::wire::is_plain_word(id) => Opening::named(id.clone()),
+            Some(_) | None => Opening::new(),
+        },
     };
     if let Some(torn) = &opening.torn {
         notices.push(format!(

@@ -105,7 +105,7 @@ pub fn fork(kind: AgentKind, request: &ForkRequest) -> Option<(ForkLaunch, Fork)
             codex::fork::launch(request),
             Fork::Codex(codex::fork::Talk::new(request)),
         )),
-        AgentKind::Generic => None,
+        AgentKind::Native | AgentKind::Generic => None,
     }
 }
 

@@ -12,7 +12,7 @@ pub fn file_name(kind: AgentKind) -> Option<&'static str> {
     match kind {
         AgentKind::Claude => Some("settings.json"),
         AgentKind::Codex => Some("config.toml"),
-        AgentKind::Generic => None,
+        AgentKind::Native | AgentKind::Generic => None,
     }
 }
 
@@ -21,7 +21,7 @@ pub fn project_folder(kind: AgentKind) -> Option<&'static str> {
     match kind {
         AgentKind::Claude => Some(".claude"),
         AgentKind::Codex => Some(".codex"),
-        AgentKind::Generic => None,
+        AgentKind::Native | AgentKind::Generic => None,
     }
 }
 
@@ -35,7 +35,7 @@ pub fn install(
     match kind {
         AgentKind::Claude => claude::install::install(text, program, policy),
         AgentKind::Codex => codex::install::install(text, program),
-        AgentKind::Generic => Err(Refusal::NotReversible),
+        AgentKind::Native | AgentKind::Generic => Err(Refusal::NotReversible),
     }
 }
 
@@ -44,7 +44,7 @@ pub fn remove(kind: AgentKind, text: &str) -> Result<After, Refusal> {
     match kind {
         AgentKind::Claude => claude::install::remove(text),
         AgentKind::Codex => codex::install::remove(text),
-        AgentKind::Generic => Ok(After::Text(text.to_owned())),
+        AgentKind::Native | AgentKind::Generic => Ok(After::Text(text.to_owned())),
     }
 }
 
@@ -53,6 +53,6 @@ pub fn found(kind: AgentKind, text: &str) -> Result<Found, Refusal> {
     match kind {
         AgentKind::Claude => claude::install::found(text),
         AgentKind::Codex => codex::install::found(text),
-        AgentKind::Generic => Ok(Found::default()),
+        AgentKind::Native | AgentKind::Generic => Ok(Found::default()),
     }
 }

@@ -3,7 +3,7 @@
 use crate::launch::{Launch, LaunchError, LaunchRequest};
 use crate::parsed::Parsed;
 use crate::paste::PasteFit;
-use crate::{claude, codex, generic};
+use crate::{claude, codex, generic, native};
 use sm_core::effect::Answer;
 use sm_core::ids::{ConversationId, Timestamp};
 use sm_core::profile::{AgentKind, Profile};
@@ -14,6 +14,7 @@ pub fn profile(kind: AgentKind) -> &'static Profile {
     match kind {
         AgentKind::Claude => &claude::PROFILE,
         AgentKind::Codex => &codex::PROFILE,
+        AgentKind::Native => &native::PROFILE,
         AgentKind::Generic => &generic::PROFILE,
     }
 }
@@ -22,6 +23,7 @@ pub fn launch(kind: AgentKind, request: &LaunchRequest) -> Result<Launch, Launch
     match kind {
         AgentKind::Claude => claude::launch::launch(request),
         AgentKind::Codex => codex::launch::launch(request),
+        AgentKind::Native => native::launch::launch(request),
         AgentKind::Generic => generic::launch(request),
     }
 }
@@ -35,7 +37,7 @@ pub enum Hooks {
 
 pub fn hooks(kind: AgentKind) -> Hooks {
     match kind {
-        AgentKind::Claude | AgentKind::Codex => Hooks::WithLaunch,
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Native => Hooks::WithLaunch,
         AgentKind::Generic => Hooks::None,
     }
 }
@@ -45,6 +47,7 @@ pub fn parse_hook(kind: AgentKind, event: &str, body: &[u8], at: Timestamp) -> P
     match kind {
         AgentKind::Claude => claude::hooks::parse_hook(event, body, at),
         AgentKind::Codex => codex::hooks::parse_hook(event, body, at),
+        AgentKind::Native => native::told::parse_hook(event, body, at),
         AgentKind::Generic => generic::parse_hook(event, body),
     }
 }
@@ -53,7 +56,7 @@ pub fn parse_hook(kind: AgentKind, event: &str, body: &[u8], at: Timestamp) -> P
 pub fn tool_output(kind: AgentKind, event: &str, body: &[u8]) -> Option<String> {
     match kind {
         AgentKind::Codex => codex::hooks::tool_output(event, body),
-        AgentKind::Claude | AgentKind::Generic => None,
+        AgentKind::Claude | AgentKind::Native | AgentKind::Generic => None,
     }
 }
 
@@ -62,7 +65,8 @@ pub fn answer(kind: AgentKind, event: &str, answer: &Answer, shown: Option<&str>
     match kind {
         AgentKind::Claude => claude::hooks::answer(event, answer, shown),
         AgentKind::Codex => codex::hooks::answer(event, answer, shown),
-        AgentKind::Generic => Vec::new(),
+        // It takes texts by its mailbox alone.
+        AgentKind::Native | AgentKind::Generic => Vec::new(),
     }
 }
 
@@ -71,6 +75,7 @@ pub fn paste_fit(kind: AgentKind, text: &str) -> PasteFit {
     match kind {
         AgentKind::Claude => claude::paste::fit(text),
         AgentKind::Codex => codex::paste::fit(text),
+        AgentKind::Native => native::fit(text),
         AgentKind::Generic => generic::fit(text),
     }
 }
@@ -87,7 +92,7 @@ pub fn read_screen(
     match kind {
         AgentKind::Claude => claude::screen::read_screen(lines, cursor_x, cursor_y, ours),
         AgentKind::Codex => codex::screen::read_screen(lines, cursor_x, cursor_y, ours),
-        AgentKind::Generic => (Composer::Hidden, Activity::Unknown),
+        AgentKind::Native | AgentKind::Generic => (Composer::Hidden, Activity::Unknown),
     }
 }
 
@@ -98,7 +103,7 @@ pub fn draft(kind: AgentKind, lines: &[String], pasted: &[String]) -> Option<Str
     let (draft, stands_for): (_, StandsFor) = match kind {
         AgentKind::Claude => (claude::screen::draft(lines), claude::screen::stands_for),
         AgentKind::Codex => (codex::screen::draft(lines), codex::screen::stands_for),
-        AgentKind::Generic => return None,
+        AgentKind::Native | AgentKind::Generic => return None,
     };
     draft.map(|draft| crate::paste::restored(&draft, pasted, stands_for))
 }
@@ -107,7 +112,7 @@ pub fn read_title(kind: AgentKind, title: &str) -> Activity {
     match kind {
         AgentKind::Claude => claude::title::read_title(title),
         AgentKind::Codex => codex::title::read_title(title),
-        AgentKind::Generic => Activity::Unknown,
+        AgentKind::Native | AgentKind::Generic => Activity::Unknown,
     }
 }
 
@@ -116,6 +121,7 @@ pub fn read_title(kind: AgentKind, title: &str) -> Activity {
 pub enum Tail {
     Claude(claude::transcript::Tail),
     Codex(codex::rollout::Tail),
+    Native(native::record::Tail),
     /// The program keeps no record that is known.
     None,
 }
@@ -125,6 +131,7 @@ impl Tail {
         match kind {
             AgentKind::Claude => Self::Claude(claude::transcript::Tail::new(conversation)),
             AgentKind::Codex => Self::Codex(codex::rollout::Tail::new(conversation)),
+            AgentKind::Native => Self::Native(native::record::Tail::default()),
             AgentKind::Generic => Self::None,
         }
     }
@@ -134,6 +141,7 @@ impl Tail {
         match self {
             Self::Claude(tail) => tail.feed(bytes),
             Self::Codex(tail) => tail.feed(bytes),
+            Self::Native(tail) => tail.feed(bytes),
             Self::None => Vec::new(),
         }
     }
@@ -143,6 +151,7 @@ impl Tail {
         match self {
             Self::Claude(tail) => tail.skipped(),
             Self::Codex(tail) => tail.skipped(),
+            Self::Native(tail) => tail.skipped(),
             Self::None => 0,
         }
     }
@@ -154,6 +163,7 @@ pub fn agent_home(kind: AgentKind, env: impl Fn(&str) -> Option<String>) -> Opti
     match kind {
         AgentKind::Claude => Some(claude::status::config_dir(env, &home)),
         AgentKind::Codex => Some(codex::files::config_dir(env, &home)),
+        AgentKind::Native => Some(native::status::home(env, &home)),
         AgentKind::Generic => None,
     }
 }
@@ -162,6 +172,7 @@ pub fn agent_home(kind: AgentKind, env: impl Fn(&str) -> Option<String>) -> Opti
 pub fn status_path(kind: AgentKind, agent_home: &Path, pid: u32) -> Option<PathBuf> {
     match kind {
         AgentKind::Claude => Some(claude::status::status_path(agent_home, pid)),
+        AgentKind::Native => Some(native::status::path(agent_home, pid)),
         AgentKind::Codex | AgentKind::Generic => None,
     }
 }
@@ -169,6 +180,7 @@ pub fn status_path(kind: AgentKind, agent_home: &Path, pid: u32) -> Option<PathB
 pub fn parse_status(kind: AgentKind, bytes: &[u8]) -> Option<StatusReading> {
     match kind {
         AgentKind::Claude => claude::status::parse(bytes),
+        AgentKind::Native => native::status::parse(bytes),
         AgentKind::Codex | AgentKind::Generic => None,
     }
 }
@@ -186,7 +198,7 @@ pub fn transcript_path(
             cwd,
             conversation,
         )),
-        AgentKind::Codex | AgentKind::Generic => None,
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => None,
     }
 }
 
@@ -195,7 +207,7 @@ pub fn transcript_path(
 pub fn can_resume(kind: AgentKind, record: &[u8]) -> bool {
     match kind {
         AgentKind::Claude => claude::transcript::has_messages(record),
-        AgentKind::Codex => !record.is_empty(), // made with the first prompt
+        AgentKind::Codex | AgentKind::Native => !record.is_empty(), // made with the first prompt
         AgentKind::Generic => false,
     }
 }

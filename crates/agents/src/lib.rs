@@ -17,6 +17,7 @@ mod json;
 pub mod kind;
 pub mod launch;
 pub mod marks;
+pub mod native;
 pub mod parsed;
 pub mod paste;
 mod sgr;

@@ -17,6 +17,8 @@ pub const ANCESTORS_HEADER: &str = "x-sm-ancestors";
 pub const CUT_HEADER: &str = "x-sm-cut";
 /// In the daemon's answer to a mailbox request: which waiter this is.
 pub const WAITER_HEADER: &str = "x-sm-waiter";
+/// With it: what the agent is to do with the text; a background hook need not know.
+pub const HANDING_HEADER: &str = "x-sm-handing";
 /// On a hook that `sm run` passes on: the agent has its answer already.
 pub const ANSWERED_HEADER: &str = "x-sm-answered";
 

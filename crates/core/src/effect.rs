@@ -37,11 +37,12 @@ pub enum Effect {
     },
     /// What a waiting hook call prints.
     Answer { request: RequestId, answer: Answer },
-    /// Wake the agent through its background hook.
+    /// Give the agent a text through the request that it keeps open.
     Mail {
         flight: u64,
         waiter: WaiterId,
         text: String,
+        handing: Handing,
     },
     /// A waiter that is no longer wanted ends quietly.
     Dismiss { waiter: WaiterId },
@@ -81,6 +82,34 @@ impl Effect {
             Self::Notify(_) => "notify",
             Self::Record(_) => "record",
         }
+    }
+}
+
+/// What an agent does with a text that is handed to it. A background hook knows the first only.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Handing {
+    /// Begins a turn with it; after the present one, if one has just begun.
+    Prompt,
+    /// Says it in the running turn, before the next request.
+    Steer,
+    /// Ends the running turn and begins the next one with it.
+    Interrupt,
+    /// Takes it as if a person had typed it: it may be a command.
+    Command,
+}
+
+impl Handing {
+    pub const ALL: [Self; 4] = [Self::Prompt, Self::Steer, Self::Interrupt, Self::Command];
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Prompt => "prompt",
+            Self::Steer => "steer",
+            Self::Interrupt => "interrupt",
+            Self::Command => "command",
+        }
+    }
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|handing| handing.word() == word)
     }
 }
 

@@ -18,7 +18,7 @@ pub mod signal;
 pub mod template;
 pub mod words;
 
-pub use effect::{Answer, Effect, Entry, EntryKind, Key, LaunchPlan, Notice, NoticeKind};
+pub use effect::{Answer, Effect, Entry, EntryKind, Handing, Key, LaunchPlan, Notice, NoticeKind};
 pub use event::{Event, KeyOutcome};
 pub use handoff::{
     Artifact, ArtifactKind, Author, Carrier, Course, Guards, Handoff, HandoffState, NewHandoff,
@@ -32,7 +32,7 @@ pub use message::{
     Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Purpose, Sender, Way,
 };
 pub use monitor::{Gauge, Level, Monitor, OnCompaction, Taken, Texts, Threshold};
-pub use profile::{AgentKind, Clear, ClearProof, PasteFit, Profile, StopAnswer};
+pub use profile::{AgentKind, Clear, ClearProof, Input, PasteFit, Profile, StopAnswer};
 pub use session::{
     Flight, Host, Hosted, MessageChange, NewSession, Opening, Outcome, Persist, Phase, Record,
     Session, State,

@@ -115,6 +115,8 @@ pub enum Hold {
     HandingOff,
     Lost,
     NotTaken,
+    /// An agent that is driven over its socket has not called.
+    NotReached,
 }
 
 impl Hold {
@@ -151,6 +153,9 @@ impl Hold {
             }
             Self::NotTaken => {
                 "it stands in the composer, but the agent does not take Enter; attach and look"
+            }
+            Self::NotReached => {
+                "the agent has not called sm for messages; it goes in as soon as it does"
             }
         }
     }

@@ -9,16 +9,19 @@ use serde::{Deserialize, Serialize};
 pub enum AgentKind {
     Claude,
     Codex,
+    /// sm's own agent: driven over the daemon's socket, never typed into.
+    Native,
     /// Any other program: state from its output, delivery by paste, no proof.
     Generic,
 }
 
 impl AgentKind {
-    pub const ALL: [Self; 3] = [Self::Claude, Self::Codex, Self::Generic];
+    pub const ALL: [Self; 4] = [Self::Claude, Self::Codex, Self::Native, Self::Generic];
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Claude => "claude",
             Self::Codex => "codex",
+            Self::Native => "native",
             Self::Generic => "generic",
         }
     }
@@ -35,6 +38,8 @@ pub struct Profile {
     pub hook_answer_limit: Option<usize>,
     /// Answers to the hook at the end of a turn; None: no such way.
     pub stop_answer: Option<StopAnswer>,
+    /// How a text gets into it where no hook asks for one.
+    pub input: Input,
     /// The agent can be woken by a background hook.
     pub mailbox: bool,
     /// The conversation id can be given at launch.
@@ -61,6 +66,15 @@ pub struct Profile {
     pub stashes: bool,
     /// The command that goes back to another conversation in the running agent. Pure.
     pub resume_command: Option<fn(&ConversationId) -> String>,
+}
+
+/// How a text gets into an agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// Typed into its terminal, guarded by the screen where that can be read.
+    Terminal,
+    /// Handed over by a request that the agent keeps open, also inside a turn. Nothing is typed.
+    Socket,
 }
 
 /// The command that clears the context.

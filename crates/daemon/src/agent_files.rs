@@ -18,7 +18,7 @@ pub async fn prepare(
         AgentKind::Claude => {
             claude_settings(request, &seat.record.cwd, home)?;
         }
-        AgentKind::Codex | AgentKind::Generic => {}
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => {}
     }
     let launch = kind::launch(seat.record.agent, request).map_err(|error| error.to_string())?;
     if request.prompt.is_some() && !launch.prompt_given {

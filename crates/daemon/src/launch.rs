@@ -232,7 +232,24 @@ fn program(config: &Config, agent: AgentKind, command: &[String]) -> (Vec<String
             vec![config.agents.codex.program.clone()],
             config.agents.codex.args.clone(),
         ),
+        AgentKind::Native => (
+            vec![own_agent(&config.agents.native.program)],
+            config.agents.native.args.clone(),
+        ),
         AgentKind::Generic => (command.to_vec(), Vec::new()),
+    }
+}
+
+/// The own agent is of the same installation as the daemon, unless another program was named.
+fn own_agent(program: &str) -> String {
+    let beside = std::env::current_exe()
+        .ok()
+        .and_then(|exe| Some(exe.parent()?.join(program)));
+    match beside {
+        Some(path) if !program.contains('/') && path.is_file() => {
+            path.to_string_lossy().into_owned()
+        }
+        Some(_) | None => program.to_owned(),
     }
 }
 

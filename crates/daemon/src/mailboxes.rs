@@ -2,7 +2,7 @@
 //! waiter whose agent has died never swallows one: offered, then taken.
 
 use crate::hub::lock;
-use sm_core::{SessionId, WaiterId};
+use sm_core::{Handing, SessionId, WaiterId};
 use std::collections::HashMap;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,19 +14,26 @@ pub struct Mailboxes {
     waiters: Mutex<HashMap<WaiterId, Waiter>>,
 }
 
+/// A text, and what the agent is to do with it.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Letter {
+    pub text: String,
+    pub handing: Handing,
+}
+
 struct Waiter {
     session: SessionId,
     stage: Stage,
 }
 
 enum Stage {
-    Waiting(oneshot::Sender<Option<String>>),
+    Waiting(oneshot::Sender<Option<Letter>>),
     Offered { flight: u64 },
 }
 
 impl Mailboxes {
     /// A new waiter: what comes through is its text, or None when it is no longer wanted.
-    pub fn open(&self, session: SessionId) -> (WaiterId, oneshot::Receiver<Option<String>>) {
+    pub fn open(&self, session: SessionId) -> (WaiterId, oneshot::Receiver<Option<Letter>>) {
         let id = WaiterId(self.next.fetch_add(1, Ordering::Relaxed) + 1);
         let (tx, rx) = oneshot::channel();
         lock(&self.waiters).insert(
@@ -40,14 +47,14 @@ impl Mailboxes {
     }
 
     /// Offers a text; false: the waiter is gone.
-    pub fn offer(&self, id: WaiterId, flight: u64, text: String) -> bool {
+    pub fn offer(&self, id: WaiterId, flight: u64, letter: Letter) -> bool {
         let mut waiters = lock(&self.waiters);
         let Some(waiter) = waiters.get_mut(&id) else {
             return false;
         };
         match std::mem::replace(&mut waiter.stage, Stage::Offered { flight }) {
             Stage::Waiting(tx) => {
-                if tx.send(Some(text)).is_ok() {
+                if tx.send(Some(letter)).is_ok() {
                     return true;
                 }
             }
@@ -100,6 +107,13 @@ impl Mailboxes {
 mod tests {
     use super::*;
 
+    fn letter() -> Letter {
+        Letter {
+            text: "text".into(),
+            handing: Handing::Prompt,
+        }
+    }
+
     fn session() -> SessionId {
         SessionId::new("s1").unwrap()
     }
@@ -109,12 +123,12 @@ mod tests {
         let boxes = Mailboxes::default();
         let (id, mut rx) = boxes.open(session());
         assert!(boxes.take(id).is_none(), "nothing was offered");
-        assert!(boxes.offer(id, 7, "text".into()));
-        assert_eq!(rx.try_recv().ok().flatten().as_deref(), Some("text"));
+        assert!(boxes.offer(id, 7, letter()));
+        assert_eq!(rx.try_recv().ok().flatten(), Some(letter()));
         assert_eq!(boxes.take(id), Some((session(), 7)));
         assert!(boxes.take(id).is_none());
         let (id, _rx) = boxes.open(session());
-        assert!(boxes.offer(id, 8, "text".into()));
+        assert!(boxes.offer(id, 8, letter()));
         assert!(boxes.withdraw(id));
         assert!(boxes.take(id).is_none());
     }
@@ -124,6 +138,6 @@ mod tests {
         let boxes = Mailboxes::default();
         let (id, rx) = boxes.open(session());
         drop(rx);
-        assert!(!boxes.offer(id, 1, "text".into()));
+        assert!(!boxes.offer(id, 1, letter()));
     }
 }

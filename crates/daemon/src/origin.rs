@@ -30,7 +30,8 @@ pub fn of(agent: AgentKind, own: Option<Process>, ancestors: &str) -> Origin {
 fn judge(agent: AgentKind, between: &[Option<String>]) -> Origin {
     // Codex's launcher script starts the real program as its child.
     let allowed = match agent {
-        AgentKind::Claude => 0,
+        // the own agent speaks for itself
+        AgentKind::Claude | AgentKind::Native => 0,
         AgentKind::Codex => 1,
         AgentKind::Generic => usize::MAX,
     };

@@ -3,6 +3,7 @@
 use crate::actor::Wake;
 use crate::endings::Ending;
 use crate::hub::{Handle, Hub};
+use crate::mailboxes::Letter;
 use crate::sources::Sources;
 use crate::stored::Extra;
 use crate::{fault, handoff, host, launch, notify, probe, terminate};
@@ -89,8 +90,9 @@ pub fn perform(seat: Seat, effect: Effect) {
             flight,
             waiter,
             text,
+            handing,
         } => {
-            mail(seat, flight, waiter, text);
+            mail(seat, flight, waiter, Letter { text, handing });
             done();
         }
         Effect::Launch(plan) => {
@@ -152,8 +154,8 @@ fn spill(seat: &Seat, message: &MessageId, text: &str) {
     }
 }
 
-fn mail(seat: Seat, flight: u64, waiter: WaiterId, text: String) {
-    if !seat.hub.mailboxes.offer(waiter, flight, text) {
+fn mail(seat: Seat, flight: u64, waiter: WaiterId, letter: Letter) {
+    if !seat.hub.mailboxes.offer(waiter, flight, letter) {
         seat.event(Event::Mailed {
             flight,
             waiter,

@@ -86,10 +86,11 @@ pub async fn follow(seat: &Seat) -> Place {
         }
         return Place::Followed;
     }
-    // Codex's records were looked through
+    // Codex's records and those of the own agent were looked through
     match (seat.record.agent, &seat.extra.agent_home) {
-        (AgentKind::Codex, Some(_)) => Place::Nowhere,
-        (AgentKind::Codex, None) | (AgentKind::Claude | AgentKind::Generic, _) => Place::Unknown,
+        (AgentKind::Codex | AgentKind::Native, Some(_)) => Place::Nowhere,
+        (AgentKind::Codex | AgentKind::Native, None)
+        | (AgentKind::Claude | AgentKind::Generic, _) => Place::Unknown,
     }
 }
 

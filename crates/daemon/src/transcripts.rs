@@ -2,7 +2,7 @@
 
 use crate::perform::Seat;
 use crate::{clock, platform};
-use sm_agents::{codex, kind};
+use sm_agents::{codex, kind, native};
 use sm_core::{AgentKind, ConversationId, Record, Timestamp};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -31,6 +31,13 @@ pub async fn path_of(seat: &Seat, conversation: &ConversationId) -> Option<PathB
         AgentKind::Codex => {
             let conversation = conversation.clone();
             tokio::task::spawn_blocking(move || rollout(&home, &conversation))
+                .await
+                .ok()
+                .flatten()
+        }
+        AgentKind::Native => {
+            let conversation = conversation.clone();
+            tokio::task::spawn_blocking(move || own_record(&home, &conversation))
                 .await
                 .ok()
                 .flatten()
@@ -66,7 +73,7 @@ pub async fn open_conversations(seat: &Seat) -> Open {
             let look = move || open_threads(&home, process.pid, clock::now());
             tokio::task::spawn_blocking(look).await.unwrap_or_default()
         }
-        AgentKind::Claude | AgentKind::Generic => Open::default(),
+        AgentKind::Claude | AgentKind::Native | AgentKind::Generic => Open::default(),
     }
 }
 
@@ -165,8 +172,30 @@ pub fn can_resume(record: &Record, home: Option<&Path>, conversation: &Conversat
                 false => Resume::Impossible,
             }
         }
-        (AgentKind::Codex, None) | (AgentKind::Generic, _) => Resume::Possible,
+        (AgentKind::Native, Some(home)) => {
+            let there = told.is_some_and(|told| told.exists());
+            match there || own_record(home, conversation).is_some() {
+                true => Resume::Possible,
+                false => Resume::NotBegun,
+            }
+        }
+        (AgentKind::Codex | AgentKind::Native, None) | (AgentKind::Generic, _) => Resume::Possible,
     }
+}
+
+/// The file of one of the own agent's sessions: its name ends with the session's id. Folders are
+/// named by where they were begun, which need not be where the session is now.
+fn own_record(home: &Path, conversation: &ConversationId) -> Option<PathBuf> {
+    let folders = std::fs::read_dir(home.join("sessions")).ok()?;
+    let entries = |folder: PathBuf| std::fs::read_dir(folder).into_iter().flatten();
+    folders
+        .flatten()
+        .flat_map(|folder| entries(folder.path()).flatten())
+        .map(|entry| entry.path())
+        .find(|path| {
+            let name = path.file_name().and_then(|name| name.to_str());
+            name.is_some_and(|name| native::record::is_of(name, conversation))
+        })
 }
 
 /// The beginning of a record: whether anything was said is seen there.

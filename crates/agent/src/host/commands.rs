@@ -21,6 +21,7 @@ impl Driver {
             Command::Prompt(text) => self.events.push_back(Event::Prompt(text)),
             Command::Steer(text) => self.events.push_back(Event::Steer(text)),
             Command::FollowUp(text) => self.events.push_back(Event::FollowUp(text)),
+            Command::Told { text, how } => self.events.push_back(Event::Told { text, how }),
             Command::Interrupt => {
                 self.stop_jobs();
                 self.events.push_back(Event::Interrupt);
@@ -42,6 +43,13 @@ impl Driver {
                 if self.free() {
                     self.stop_jobs();
                     self.switch(Live::empty());
+                }
+            }
+            Command::Successor => {
+                if self.free() {
+                    self.stop_jobs();
+                    let parent = self.live.path().map(Path::to_path_buf);
+                    self.switch(Live::after(parent));
                 }
             }
             Command::Resume(path) => {

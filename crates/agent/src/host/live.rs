@@ -25,8 +25,16 @@ pub struct Opening {
 
 impl Opening {
     pub fn new() -> Self {
+        Self::named(session::new_id())
+    }
+
+    /// A new session with this id.
+    pub fn named(id: String) -> Self {
         Self {
-            live: Live::empty(),
+            live: Live {
+                planned: id,
+                ..Live::empty()
+            },
             model: None,
             thinking: None,
             torn: None,
@@ -79,6 +87,8 @@ impl Default for Opening {
 
 pub(super) struct Live {
     file: Option<SessionFile>,
+    /// The id that the file will have.
+    planned: String,
     /// What is written before the next entry: opening a session changes nothing in it.
     later: Vec<NewEntry>,
     parent: Option<PathBuf>,
@@ -98,6 +108,7 @@ impl Live {
     pub fn empty() -> Self {
         Self {
             file: None,
+            planned: session::new_id(),
             later: Vec::new(),
             parent: None,
             messages: Arc::default(),
@@ -107,6 +118,14 @@ impl Live {
             entries: 0,
             tokens: None,
             cost: 0.0,
+        }
+    }
+
+    /// A new one whose parent is the session of that file.
+    pub fn after(parent: Option<PathBuf>) -> Self {
+        Self {
+            parent,
+            ..Self::empty()
         }
     }
 
@@ -135,6 +154,7 @@ impl Live {
             }
         }
         Self {
+            planned: file.id().to_owned(),
             file: Some(file),
             later: Vec::new(),
             parent: opened.header.parent.clone(),
@@ -169,8 +189,14 @@ impl Live {
                 ];
                 let now = Timestamp::now();
                 let parent = self.parent.as_deref();
-                let made =
-                    SessionFile::create(&options.sessions, &options.cwd, parent, &first, now)?;
+                let made = SessionFile::create_named(
+                    &options.sessions,
+                    &options.cwd,
+                    parent,
+                    &first,
+                    &self.planned,
+                    now,
+                )?;
                 self.file = Some(made);
             }
         }
@@ -239,7 +265,7 @@ impl Live {
     }
 
     pub fn id(&self) -> &str {
-        self.file.as_ref().map_or("", SessionFile::id)
+        self.file.as_ref().map_or(&self.planned, SessionFile::id)
     }
 
     pub fn start(&self, options: &Options) -> Start {

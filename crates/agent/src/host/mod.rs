@@ -17,5 +17,5 @@ pub use driver::Host;
 pub use live::Opening;
 pub use options::{Options, Variables};
 pub use protocol::{
-    Answer, Command, HandoffOutcome, Queue, SessionView, State, Update, WAIT_FOR_THE_ANSWER,
+    Answer, Command, HandoffOutcome, Queue, SessionView, State, Told, Update, WAIT_FOR_THE_ANSWER,
 };

@@ -23,6 +23,11 @@ pub enum Command {
     Steer(String),
     /// After the turn. Idle: a prompt.
     FollowUp(String),
+    /// What `sm` hands over to an agent that is a session of its daemon.
+    Told {
+        text: String,
+        how: Told,
+    },
     /// Ends the turn, or cancels the handoff that is under way.
     Interrupt,
     Approve {
@@ -42,6 +47,8 @@ pub enum Command {
     /// Back to the session that this one was handed over from.
     UndoHandoff,
     New,
+    /// A new session that has this one as its parent.
+    Successor,
     Resume(PathBuf),
     /// `provider/id`.
     SetModel(String),
@@ -50,6 +57,17 @@ pub enum Command {
     /// `!`: a command of the person's own; the model sees it and its output.
     Shell(String),
     Quit,
+}
+
+/// What becomes of a text of `sm`'s. It is never put into the editor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Told {
+    /// Begins a turn; while one is under way, the next.
+    Prompt,
+    /// Before the next request to the model.
+    Steer,
+    /// Ends the turn and begins the next one.
+    Interrupt,
 }
 
 /// A person's word about one call of a tool.

@@ -46,6 +46,19 @@ impl SessionFile {
         first: &[NewEntry],
         now: Timestamp,
     ) -> Result<Self, SessionError> {
+        Self::create_named(sessions, cwd, parent, first, &name::uuid_v7(now), now)
+    }
+
+    /// The same, with an id that was made before ([`super::new_id`]).
+    pub fn create_named(
+        sessions: &Path,
+        cwd: &Path,
+        parent: Option<&Path>,
+        first: &[NewEntry],
+        id: &str,
+        now: Timestamp,
+    ) -> Result<Self, SessionError> {
+        let id = id.to_owned();
         let folder = name::folder_of(sessions, cwd);
         DirBuilder::new()
             .recursive(true)
@@ -55,7 +68,6 @@ impl SessionFile {
         let folder = folder
             .canonicalize()
             .map_err(SessionError::io("open", &folder))?;
-        let id = name::uuid_v7(now);
         let path = folder.join(name::file_name(now, &id));
         let mut ids = HashSet::new();
         let mut leaf = None;

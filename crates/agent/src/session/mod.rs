@@ -19,7 +19,7 @@ pub use entry::{Attribution, BashExecution, EntryId, NewEntry, TODO_TYPE};
 pub use error::SessionError;
 pub use file::SessionFile;
 pub use list::{Summary, find, list};
-pub use name::folder_of;
+pub use name::{folder_of, new_id};
 pub use open::{Header, Opened, Shown, SummaryKind, read};
 
 /// The version that is written.

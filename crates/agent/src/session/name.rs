@@ -72,6 +72,11 @@ pub(super) fn uuid_v7(now: Timestamp) -> String {
     )
 }
 
+/// An id for a session that is about to begin.
+pub fn new_id() -> String {
+    uuid_v7(Timestamp::now())
+}
+
 /// Ids need to differ, not to be secret: without the system's randomness the clock and the process
 /// serve.
 pub(super) fn random<const N: usize>() -> [u8; N] {

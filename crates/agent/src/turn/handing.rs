@@ -218,8 +218,8 @@ impl Turn {
         match flight.then {
             // The next prompt tries it again.
             Then::Rest => {
-                if let Some(text) = self.follow_ups.pop_front() {
-                    self.begin_turn(text, now, out);
+                if let Some(waits) = self.follow_ups.pop_front() {
+                    self.begin_turn(waits.text, now, out);
                 }
             }
             Then::GoOn => {

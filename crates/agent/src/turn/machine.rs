@@ -8,15 +8,15 @@ use super::calls::{Calls, Move, broken_off};
 use super::handing::Flight;
 use super::{Effect, End, Event, Ticket, Unanswered};
 use crate::approval::{Approvals, Deed};
-use crate::host::{Answer, Queue, State};
+use crate::host::{Answer, Queue, State, Told};
 
 /// A conversation's turns, one after the other.
 #[derive(Debug)]
 pub struct Turn {
     pub(super) phase: Phase,
     pub(super) ticket: Ticket,
-    pub(super) steering: VecDeque<String>,
-    pub(super) follow_ups: VecDeque<String>,
+    pub(super) steering: VecDeque<Waits>,
+    pub(super) follow_ups: VecDeque<Waits>,
     pub(super) session: Start,
     /// What the first answer of this session took: below the limit, a handoff helps.
     pub(super) first: Option<u64>,
@@ -35,6 +35,21 @@ pub struct Start {
     pub tokens: u64,
     /// Above it a handoff comes by itself; `None`: never.
     pub limit: Option<u64>,
+}
+
+/// A text that waits for its moment.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Waits {
+    pub text: String,
+    pub from: From,
+}
+
+/// Who said it: what a turn that is broken off leaves unsaid goes back into the editor it came from,
+/// but what `sm` has handed over is said all the same, in the next turn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum From {
+    Editor,
+    Sm,
 }
 
 #[derive(Debug, PartialEq)]
@@ -107,9 +122,10 @@ impl Turn {
         let mut effects = Vec::new();
         let out = &mut effects;
         match event {
-            Event::Prompt(text) => self.said(text, Queue::FollowUp, now, out),
-            Event::Steer(text) => self.said(text, Queue::Steering, now, out),
-            Event::FollowUp(text) => self.said(text, Queue::FollowUp, now, out),
+            Event::Prompt(text) => self.said(text, From::Editor, Queue::FollowUp, now, out),
+            Event::Steer(text) => self.said(text, From::Editor, Queue::Steering, now, out),
+            Event::FollowUp(text) => self.said(text, From::Editor, Queue::FollowUp, now, out),
+            Event::Told { text, how } => self.told(text, how, now, out),
             Event::Interrupt => self.interrupt(now, out),
             Event::Answered {
                 ticket,
@@ -148,7 +164,30 @@ impl Turn {
         }
     }
 
-    fn said(&mut self, text: String, queue: Queue, now: u64, out: &mut Vec<Effect>) {
+    fn told(&mut self, text: String, how: Told, now: u64, out: &mut Vec<Effect>) {
+        let queue = match how {
+            Told::Prompt => Queue::FollowUp,
+            Told::Steer => Queue::Steering,
+            Told::Interrupt => match &self.phase {
+                Phase::Asking | Phase::Stopping | Phase::Calling(_) => {
+                    let text_told = text.clone();
+                    let from = From::Sm;
+                    self.follow_ups.push_front(Waits { text, from });
+                    let queue = Queue::FollowUp;
+                    out.push(Effect::Queued {
+                        queue,
+                        text: text_told,
+                    });
+                    return self.interrupt(now, out);
+                }
+                // A document that is being written is not worth less than what waits for it.
+                Phase::Idle | Phase::HandingOff(_) => Queue::FollowUp,
+            },
+        };
+        self.said(text, From::Sm, queue, now, out);
+    }
+
+    fn said(&mut self, text: String, from: From, queue: Queue, now: u64, out: &mut Vec<Effect>) {
         let queue = match (&self.phase, queue) {
             (Phase::Idle, _) => return self.prompt(text, now, out),
             (Phase::HandingOff(_), _) => Queue::NextSession,
@@ -161,8 +200,10 @@ impl Turn {
             text: text.clone(),
         });
         match queue {
-            Queue::Steering => self.steering.push_back(text),
-            Queue::FollowUp | Queue::NextSession => self.follow_ups.push_back(text),
+            Queue::Steering => self.steering.push_back(Waits { text, from }),
+            Queue::FollowUp | Queue::NextSession => {
+                self.follow_ups.push_back(Waits { text, from });
+            }
         }
     }
 
@@ -182,8 +223,8 @@ impl Turn {
 
     /// What a person said meanwhile goes with the request.
     pub(super) fn ask(&mut self, now: u64, out: &mut Vec<Effect>) {
-        for text in std::mem::take(&mut self.steering) {
-            self.append(Message::user(text, now), out);
+        for waits in std::mem::take(&mut self.steering) {
+            self.append(Message::user(waits.text, now), out);
         }
         self.ticket.0 += 1;
         self.phase = Phase::Asking;
@@ -382,15 +423,17 @@ impl Turn {
         let whole = end == End::Done;
         out.push(Effect::Ended(end));
         if !whole {
-            let waiting: Vec<String> = self
-                .steering
-                .drain(..)
-                .chain(self.follow_ups.drain(..))
-                .collect();
-            if !waiting.is_empty() {
-                out.push(Effect::Returned(waiting));
+            let mut waiting = std::mem::take(&mut self.steering);
+            waiting.append(&mut self.follow_ups);
+            let (returned, kept): (VecDeque<Waits>, VecDeque<Waits>) = waiting
+                .into_iter()
+                .partition(|waits| waits.from == From::Editor);
+            self.follow_ups = kept;
+            if !returned.is_empty() {
+                let texts = returned.into_iter().map(|waits| waits.text);
+                out.push(Effect::Returned(texts.collect()));
             }
-            return;
+            return self.next(now, out);
         }
         if self.too_full() && !self.spared {
             return self.hand_off_after(out);
@@ -400,8 +443,8 @@ impl Turn {
 
     /// What waited for the end of the turn.
     pub(super) fn next(&mut self, now: u64, out: &mut Vec<Effect>) {
-        if let Some(text) = self.follow_ups.pop_front() {
-            self.prompt(text, now, out);
+        if let Some(waits) = self.follow_ups.pop_front() {
+            self.prompt(waits.text, now, out);
         }
     }
 }

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use sm_llm::{Assistant, Message, ToolCall, ToolResult};
 
 use crate::approval::{Deed, Rule, Wanted};
-use crate::host::{Answer, HandoffOutcome, Queue, State};
+use crate::host::{Answer, HandoffOutcome, Queue, State, Told};
 
 /// Numbers what was asked of the outside: an answer counts only while its ticket is the newest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -33,6 +33,11 @@ pub enum Event {
     Steer(String),
     /// For the next turn.
     FollowUp(String),
+    /// What `sm` has handed over: it is said in any case, never returned.
+    Told {
+        text: String,
+        how: Told,
+    },
     Interrupt,
     /// The model has answered; what each of its calls would do, in their order.
     Answered {

@@ -11,7 +11,7 @@ pub mod status;
 pub mod title;
 pub mod transcript;
 
-use sm_core::profile::{AgentKind, Clear, ClearProof, Profile, StopAnswer};
+use sm_core::profile::{AgentKind, Clear, ClearProof, Input, Profile, StopAnswer};
 
 /// 10,000 characters are the limit of a hook's context; beyond it the model gets a preview.
 pub const HOOK_CONTEXT_LIMIT: usize = 9_400;
@@ -25,6 +25,7 @@ pub const PROFILE: Profile = Profile {
         in_a_row: 6,
         exact: |_| true,
     }),
+    input: Input::Terminal,
     mailbox: true,
     names_conversation: true,
     prompt_argument: true,

@@ -11,7 +11,7 @@ pub mod screen;
 pub mod title;
 pub mod trust;
 
-use sm_core::profile::{AgentKind, Clear, ClearProof, Profile, StopAnswer};
+use sm_core::profile::{AgentKind, Clear, ClearProof, Input, Profile, StopAnswer};
 
 /// What our hook inside a turn may say: the limit is set on the launch line.
 pub const HOOK_CONTEXT_LIMIT: usize = 60_000;
@@ -27,6 +27,7 @@ pub const PROFILE: Profile = Profile {
         in_a_row: 12,
         exact: arrives_by_stop,
     }),
+    input: Input::Terminal,
     mailbox: false,
     names_conversation: false,
     prompt_argument: true,

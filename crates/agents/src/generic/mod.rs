@@ -5,13 +5,14 @@ use crate::launch::{Launch, LaunchError, LaunchRequest, Start};
 use crate::parsed::{Parsed, event};
 use crate::paste::PasteFit;
 use serde_json::Value;
-use sm_core::profile::{AgentKind, Profile};
+use sm_core::profile::{AgentKind, Input, Profile};
 use sm_core::signal::Signal;
 
 pub const PROFILE: Profile = Profile {
     kind: AgentKind::Generic,
     hook_answer_limit: None,
     stop_answer: None,
+    input: Input::Terminal,
     mailbox: false,
     names_conversation: false,
     prompt_argument: false,

@@ -58,7 +58,7 @@ pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<(Pa
         Some(AgentKind::Codex) => {
             command.args(["--program", &config.agents.codex.program]);
         }
-        Some(AgentKind::Generic) | None => {}
+        Some(AgentKind::Native | AgentKind::Generic) | None => {}
     }
     if let Some(transcript) = &session.transcript_path {
         command.args(["--transcript", transcript]);

@@ -260,7 +260,7 @@ impl Place {
     /// What Codex will ask, and why.
     fn explain_trust(&self, out: &mut Printer) -> Result<()> {
         match self.kind {
-            AgentKind::Claude | AgentKind::Generic => Ok(()),
+            AgentKind::Claude | AgentKind::Native | AgentKind::Generic => Ok(()),
             AgentKind::Codex => out.text(
                 "  At its next start, also in a session of sm, Codex will say \"Hooks need review\": it runs a hook\n  \
                 only after you have trusted it, as hooks run outside of its sandbox. sm does not answer that\n  \

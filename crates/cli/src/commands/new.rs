@@ -21,10 +21,11 @@ use crate::text::one_line;
 Examples:
   sm new claude --name api --cwd ~/src/api
   sm new claude --detach -- --model sonnet
+  sm new native --name worker -- --model anthropic/claude-sonnet-4-5
   sm new codex --prompt \"fix the failing test\"
   sm new -- my-agent --flag")]
 pub struct New {
-    /// `claude`, `codex`, or any other program.
+    /// `claude`, `codex`, `native` (sm's own agent), or any other program.
     #[arg(required_unless_present = "args")]
     agent: Option<String>,
     /// Its name: letters, digits, `-`, `_` and `.`; made from the directory if not given.
@@ -133,7 +134,7 @@ enum Program {
 impl Program {
     fn from(agent: Option<String>, args: Vec<String>) -> Self {
         match agent {
-            Some(agent) if matches!(agent.as_str(), "claude" | "codex") => {
+            Some(agent) if matches!(agent.as_str(), "claude" | "codex" | "native") => {
                 Self::Known { agent, args }
             }
             named => Self::Other {

@@ -55,7 +55,8 @@ fn kind_of(program: &str) -> AgentKind {
         .and_then(|name| name.to_str());
     match name.and_then(AgentKind::parse) {
         Some(agent @ (AgentKind::Claude | AgentKind::Codex)) => agent,
-        Some(AgentKind::Generic) | None => AgentKind::Generic,
+        // it rotates by itself
+        Some(AgentKind::Native | AgentKind::Generic) | None => AgentKind::Generic,
     }
 }
 
@@ -137,7 +138,7 @@ fn program(config: &Config, agent: AgentKind, named: &str) -> (Vec<String>, Vec<
     match agent {
         AgentKind::Claude => known(&config.agents.claude),
         AgentKind::Codex => known(&config.agents.codex),
-        AgentKind::Generic => (vec![named.to_owned()], Vec::new()),
+        AgentKind::Native | AgentKind::Generic => (vec![named.to_owned()], Vec::new()),
     }
 }
 

@@ -23,6 +23,7 @@ mod kill_points;
 mod kill_points_messages;
 mod ledger;
 mod life;
+mod native;
 mod own_terminal;
 mod pins;
 mod run_person;

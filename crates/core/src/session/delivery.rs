@@ -2,7 +2,7 @@
 
 use super::hooks::Answered;
 use super::{Flight, Phase, Session, State};
-use crate::effect::{Answer, Effect, EntryKind, Key};
+use crate::effect::{Answer, Effect, EntryKind, Handing, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Hold, Message, Mode, Purpose, Way};
 use crate::profile::PasteFit;
@@ -38,6 +38,7 @@ impl Session {
             State::Starting => self.hold(Hold::Starting, now),
             State::Compacting => self.hold(Hold::Compacting, now),
             State::Waiting(_) => self.hold(Hold::WaitingForPerson, now),
+            State::Working | State::Idle if self.is_driven() => self.hand_over(now),
             State::Working => {
                 if self.may_interrupt(&next) && now >= self.recheck_at {
                     self.take_off(vec![next], Way::Paste, Phase::Checking, now);
@@ -72,7 +73,7 @@ impl Session {
 
     /// What waits, in the order in which it is given: urgent ones first, then as they came. Every
     /// way takes from the front, so that nobody is overtaken.
-    fn in_order(&self) -> impl Iterator<Item = &Message> {
+    pub(super) fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || {
             let waiting = self.queue.iter().filter(|m| m.meta.state.is_pending());
             let now = |m: &&Message| !self.waits_for_a_turn(m) && !self.is_doubtful(m);
@@ -342,6 +343,7 @@ impl Session {
                     flight: no,
                     waiter: waiter.id,
                     text,
+                    handing: Handing::Prompt,
                 });
             }
             Some(_) | None => self.held_for_now(why, now),
@@ -358,6 +360,7 @@ impl Session {
         };
         match self.rec.state {
             State::Idle => true,
+            State::Working if self.is_driven() => self.next_handing().is_some(),
             State::Working => self.may_interrupt(&next),
             State::Starting
             | State::Waiting(_)
@@ -477,7 +480,7 @@ impl Session {
     }
 
     /// The first messages that fit together. A raw one has to be typed: it and what follows it wait.
-    fn fitting(
+    pub(super) fn fitting(
         &self,
         way: Way,
         fits: impl Fn(&str) -> bool,

@@ -311,6 +311,7 @@ impl Session {
         }
         if taken {
             self.flight_at = Some(now.plus(PROOF_PATIENCE));
+            self.handed(now);
         } else {
             self.requeue(now);
         }

@@ -298,7 +298,7 @@ impl Session {
         self.dismiss_waiters(); // one is enough, and the newest belongs to the living process
         if current && self.profile.mailbox {
             self.waiters.push(waiter);
-            if self.rec.state == State::Idle {
+            if self.rec.state == State::Idle || self.is_driven() {
                 self.recheck_at = now;
             }
         } else {

@@ -39,7 +39,7 @@ impl Session {
         let Some(flight) = self.rec.flight.clone() else {
             return;
         };
-        if !self.profile.reads_screen && flight.phase.touched_agent() {
+        if !self.profile.reads_screen && !self.is_driven() && flight.phase.touched_agent() {
             self.unseen_probed(&flight, now);
             return;
         }

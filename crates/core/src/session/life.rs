@@ -5,6 +5,7 @@ use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{Message, MessageState, Way};
+use crate::profile::Input;
 use crate::{pins, words};
 
 /// How long after a launch, and after each look, a starting agent is looked at again.
@@ -402,7 +403,7 @@ impl Session {
         }
         match self.rec.flight.as_mut() {
             Some(flight) if flight.phase.touched_agent() => {
-                if !self.profile.reads_screen {
+                if !self.profile.reads_screen && self.profile.input == Input::Terminal {
                     // nobody can see what was done: Enter, so that nothing else is mixed with it
                     flight.unsure |= flight.phase == Phase::Writing;
                     flight.phase = Phase::Verifying;

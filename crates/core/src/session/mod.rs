@@ -7,6 +7,7 @@
 mod context;
 mod delivery;
 mod flight;
+mod handed;
 mod handoff;
 mod hooks;
 mod hosted;

@@ -136,7 +136,9 @@ impl Session {
             | Hold::NextHook
             | Hold::Compacting
             | Hold::HandingOff
-            | Hold::Lost => false,
+            | Hold::Lost
+            // it calls again in a moment, or its end is noticed
+            | Hold::NotReached => false,
         };
         if needs_person && !self.told_hold && self.rec.open_handoff().is_some() {
             self.told_hold = true;

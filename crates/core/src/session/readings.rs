@@ -208,7 +208,7 @@ impl Session {
             self.look_at_flight(now); // asked before the delivery had come this far
             return;
         }
-        if evidence.proves_idle() || !self.profile.reads_screen {
+        if evidence.proves_idle() || !(self.profile.reads_screen || self.is_driven()) {
             self.settle_accounts(asked.asked_at, now);
         }
         self.flight_probed(evidence, asked.asked_at, now);

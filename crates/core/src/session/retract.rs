@@ -45,7 +45,7 @@ impl Session {
             return;
         };
         self.flight_at = None;
-        let state = if cleared && flight.may_be_entered() && !flight.erased {
+        let state = if cleared && flight.may_be_done() && !flight.erased {
             let (way, proof) = (flight.way, Proof::Hook); // its context is gone
             MessageState::Consumed { way, proof }
         } else {

@@ -144,7 +144,7 @@ impl Session {
     /// The clear may have been entered, and nothing has shown yet what became of it.
     pub(super) fn may_have_cleared(&self) -> bool {
         let flight = self.rec.flight.as_ref();
-        let entered = flight.is_some_and(Flight::may_be_entered);
+        let entered = flight.is_some_and(Flight::may_be_done);
         self.rec.awaits_context() || (entered && self.flight_purpose() == Purpose::Clear)
     }
 
@@ -168,7 +168,9 @@ impl Session {
 
     /// Its context is gone, so nothing is cleared again.
     pub(super) fn clear_is_over(&mut self, now: Timestamp) {
-        let entered = self.rec.flight.as_ref().is_some_and(Flight::may_be_entered);
+        let flight = self.rec.flight.as_ref();
+        let entered = flight.is_some_and(Flight::may_be_done);
+        let way = flight.map_or(Way::Paste, |flight| flight.way);
         if self.flight_purpose() == Purpose::Clear && entered {
             self.rec.flight = None;
             self.flight_at = None;
@@ -186,7 +188,7 @@ impl Session {
                 MessageState::Withdrawn // somebody else cleared it
             } else {
                 MessageState::Consumed {
-                    way: Way::Paste,
+                    way,
                     proof: Proof::Hook,
                 }
             };

@@ -248,6 +248,12 @@ impl Flight {
     pub fn may_be_entered(&self) -> bool {
         self.tries > self.refused
     }
+
+    /// What it says may have been done: it was entered, or a driven agent was given it.
+    pub fn may_be_done(&self) -> bool {
+        let given = self.way == Way::Mailbox && self.phase == Phase::Answered;
+        self.may_be_entered() || given
+    }
 }
 
 /// How far a delivery has come. Every phase from `Writing` on may have touched the agent.

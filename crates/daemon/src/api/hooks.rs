@@ -308,9 +308,12 @@ async fn mailbox(hub: Shared, handle: Handle, incoming: Incoming) -> Response {
     };
     guard.waiter = None;
     match text {
-        Some(text) => {
-            let header = [(wire::WAITER_HEADER, waiter.0.to_string())];
-            (StatusCode::OK, header, text).into_response()
+        Some(letter) => {
+            let headers = [
+                (wire::WAITER_HEADER, waiter.0.to_string()),
+                (wire::HANDING_HEADER, letter.handing.word().to_string()),
+            ];
+            (StatusCode::OK, headers, letter.text).into_response()
         }
         None => StatusCode::NO_CONTENT.into_response(),
     }

@@ -214,7 +214,7 @@ fn most_schemas() -> Value {
             "seq": number(), "at": text(), "session": text(), "generation": number(), "turn": number(), "kind": text(), "text": text(),
         })),
         "NewSession": object(json!({
-            "id": text(), "agent": {"type": "string", "enum": ["claude", "codex", "generic"]}, "name": text(), "cwd": text(),
+            "id": text(), "agent": {"type": "string", "enum": ["claude", "codex", "native", "generic"]}, "name": text(), "cwd": text(),
             "args": texts(), "command": texts(), "prompt": text(), "env": {"type": "array", "items": texts()},
             "parent": text(), "cols": number(), "rows": number(),
         })),

@@ -121,7 +121,7 @@ pub async fn create(
     let agent = AgentKind::parse(&body.agent).ok_or_else(|| {
         ApiError::bad(
             format!("there is no agent called {:?}", body.agent),
-            "use claude, codex, or any program: sm new -- my-program --its-flags",
+            "use claude, codex, native, or any program: sm new -- my-program --its-flags",
         )
     })?;
     if agent == AgentKind::Generic && body.command.is_empty() {

@@ -104,7 +104,8 @@ impl Rule {
     fn fits(&self, agent: AgentKind, name: &str, cwd: &Path) -> Option<usize> {
         const SESSION: usize = usize::MAX;
         match &self.whom {
-            Whom::All => Some(0),
+            // its own agent hands over by itself: alerts only where they are asked for
+            Whom::All => (agent != AgentKind::Native).then_some(0),
             Whom::Agent(own) => (*own == agent).then_some(1),
             Whom::Project(folder) => cwd
                 .starts_with(folder)

@@ -117,6 +117,10 @@ pub(super) const TABLES: &[(&str, &str)] = &[
     ("tmux", "The terminal multiplexer that sessions run in."),
     ("agents.claude", "Claude Code."),
     ("agents.codex", "Codex."),
+    (
+        "agents.native",
+        "sm's own agent; its models are in agent.toml.",
+    ),
     ("generic", "Any other program (`sm new -- program`)."),
     ("delivery", "Messages."),
     ("context", "Watching how full contexts are (`sm context`)."),
@@ -225,6 +229,22 @@ pub const KEYS: &[Key] = &[
         doc: "Arguments for every launch, before those given after `--`.",
         takes: Takes::List {
             set: |c, list| c.agents.codex.args = list,
+        },
+    },
+    Key {
+        path: "agents.native.program",
+        default: "\"sm-agent\"",
+        doc: "The program to run for `sm new native`: a name looked up beside `sm`, then in the PATH of the shell that ran it, or a path.",
+        takes: Takes::Text {
+            set: |c, text| c.agents.native.program = text,
+        },
+    },
+    Key {
+        path: "agents.native.args",
+        default: "[]",
+        doc: "Arguments for every launch, before those given after `--`.",
+        takes: Takes::List {
+            set: |c, list| c.agents.native.args = list,
         },
     },
     Key {

@@ -85,6 +85,7 @@ pub enum TmuxSocket {
 pub struct Agents {
     pub claude: Agent,
     pub codex: Agent,
+    pub native: Agent,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -260,6 +261,7 @@ impl Default for Agents {
         Self {
             claude: agent("claude"),
             codex: agent("codex"),
+            native: agent("sm-agent"),
         }
     }
 }

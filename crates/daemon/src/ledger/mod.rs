@@ -195,6 +195,7 @@ fn dialect(agent: AgentKind) -> Option<Dialect> {
     match agent {
         AgentKind::Claude => Some(Dialect::Claude),
         AgentKind::Codex => Some(Dialect::Codex),
+        AgentKind::Native => Some(Dialect::Native),
         AgentKind::Generic => None,
     }
 }

@@ -108,7 +108,7 @@ pub fn kept(agent: AgentKind, args: &[String]) -> Vec<String> {
         AgentKind::Claude => filtered(CLAUDE, args, false),
         AgentKind::Codex => filtered(CODEX, args, true),
         // Nobody knows what its words mean.
-        AgentKind::Generic => args.to_vec(),
+        AgentKind::Native | AgentKind::Generic => args.to_vec(),
     }
 }
 
@@ -255,7 +255,7 @@ pub fn is_one_shot(agent: AgentKind, args: &[String]) -> bool {
             }) || before_prompt()
                 .any(|word| matches!(word.as_str(), "-h" | "--help" | "-V" | "--version"))
         }
-        AgentKind::Generic => false,
+        AgentKind::Native | AgentKind::Generic => false,
     }
 }
 

@@ -181,7 +181,7 @@ impl Rotating {
                 session.follow(&mut state, conversation, path.as_deref());
             }
             // What it shows is all that is known of it.
-            (None, AgentKind::Generic) => {
+            (None, AgentKind::Native | AgentKind::Generic) => {
                 let path = setup.log.as_deref();
                 let line = SessionLine {
                     session: setup.id.clone(),
@@ -212,7 +212,7 @@ impl Rotating {
         let program = match setup.agent {
             AgentKind::Claude => "claude",
             AgentKind::Codex => "codex",
-            AgentKind::Generic => "-- …",
+            AgentKind::Native | AgentKind::Generic => "-- …",
         };
         let channel = &setup.channel;
         self.farewell = match handed {
@@ -296,7 +296,7 @@ impl Brain for Rotating {
         state.process = Some(agent);
         let consumed = match self.session.setup.agent {
             // No hook will say that it has it.
-            AgentKind::Generic => state.pending.take(),
+            AgentKind::Native | AgentKind::Generic => state.pending.take(),
             AgentKind::Claude | AgentKind::Codex => None,
         };
         drop(state);

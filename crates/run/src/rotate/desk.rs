@@ -54,7 +54,7 @@ impl Desk {
     pub fn begin(&mut self) {
         self.glass = match self.agent {
             AgentKind::Claude | AgentKind::Codex => Some(Glass::new(Size::default())),
-            AgentKind::Generic => None,
+            AgentKind::Native | AgentKind::Generic => None,
         };
         self.pastes.clear();
     }

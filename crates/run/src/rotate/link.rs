@@ -125,7 +125,9 @@ fn terminal_name() -> Option<String> {
 fn command(setup: &Setup) -> Vec<String> {
     match setup.agent {
         AgentKind::Claude | AgentKind::Codex => Vec::new(),
-        AgentKind::Generic => setup.program.iter().chain(&setup.args).cloned().collect(),
+        AgentKind::Native | AgentKind::Generic => {
+            setup.program.iter().chain(&setup.args).cloned().collect()
+        }
     }
 }
 
@@ -135,7 +137,7 @@ fn args(setup: &Setup) -> Vec<String> {
             let given = setup.args.get(setup.fixed..).unwrap_or_default();
             arguments::kept(setup.agent, given)
         }
-        AgentKind::Generic => Vec::new(),
+        AgentKind::Native | AgentKind::Generic => Vec::new(),
     }
 }
 

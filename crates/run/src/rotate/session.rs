@@ -578,7 +578,7 @@ impl Session {
 pub fn gives_inline(agent: AgentKind) -> bool {
     match agent {
         AgentKind::Claude => true,
-        AgentKind::Codex | AgentKind::Generic => false,
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => false,
     }
 }
 

@@ -25,7 +25,7 @@ pub fn dialect(agent: AgentKind) -> Option<Dialect> {
     match agent {
         AgentKind::Claude => Some(Dialect::Claude),
         AgentKind::Codex => Some(Dialect::Codex),
-        AgentKind::Generic => None,
+        AgentKind::Native | AgentKind::Generic => None,
     }
 }
 

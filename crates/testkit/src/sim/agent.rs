@@ -230,7 +230,7 @@ impl Agent {
                 Activity::IdleOrWaiting | Activity::Unknown => Activity::Unknown,
             },
             AgentKind::Codex => self.activity(),
-            AgentKind::Generic => Activity::Unknown,
+            AgentKind::Native | AgentKind::Generic => Activity::Unknown,
         }
     }
 

@@ -61,6 +61,7 @@ impl World {
                 flight,
                 waiter,
                 text,
+                handing: _,
             } => {
                 self.stats.mails += 1;
                 match self.mailbox_of(waiter) {

@@ -75,7 +75,7 @@ impl World {
                 let sample = self.sample(UsageSource::Hook, self.agent.current);
                 self.hook(Signal::Usage(sample));
             }
-            AgentKind::Generic => {}
+            AgentKind::Native | AgentKind::Generic => {}
         }
     }
 
@@ -88,7 +88,7 @@ impl World {
         let (used_percentage, window) = match (source, self.agent.kind) {
             (UsageSource::StatusLine, _) => (Some(percent), Some(WINDOW)),
             (_, AgentKind::Codex) => (None, Some(WINDOW)),
-            (_, AgentKind::Claude | AgentKind::Generic) => (None, None),
+            (_, AgentKind::Claude | AgentKind::Native | AgentKind::Generic) => (None, None),
         };
         self.watch.made(conversation, source, at, tokens);
         UsageSample {

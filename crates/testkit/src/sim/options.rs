@@ -321,6 +321,7 @@ impl Options {
                     in_a_row: 8,
                     exact: |_| true,
                 }),
+                input: sm_core::profile::Input::Terminal,
                 mailbox: true,
                 names_conversation: true,
                 prompt_argument: true,
@@ -346,6 +347,7 @@ impl Options {
                     in_a_row: 12,
                     exact: |_| true,
                 }),
+                input: sm_core::profile::Input::Terminal,
                 mailbox: false,
                 names_conversation: false,
                 prompt_argument: true,
@@ -363,10 +365,12 @@ impl Options {
                 stashes: false,
                 resume_command: None,
             },
-            AgentKind::Generic => Profile {
+            // sm's own agent is tested as it is: there is nothing to simulate
+            AgentKind::Native | AgentKind::Generic => Profile {
                 kind: AgentKind::Generic,
                 hook_answer_limit: None,
                 stop_answer: None,
+                input: sm_core::profile::Input::Terminal,
                 mailbox: false,
                 names_conversation: false,
                 prompt_argument: false,

@@ -165,7 +165,7 @@ impl World {
                 });
             }
             AgentKind::Codex => self.become_idle(false),
-            AgentKind::Generic => {
+            AgentKind::Native | AgentKind::Generic => {
                 self.output(1, true);
                 self.output(600, false);
                 self.become_idle(false);
@@ -277,7 +277,7 @@ impl World {
                 transcript: None,
             };
             match (self.agent.kind, at == last) {
-                (AgentKind::Generic, _) => {}
+                (AgentKind::Native | AgentKind::Generic, _) => {}
                 (AgentKind::Claude | AgentKind::Codex, true) => self.hook_and_wait(signal),
                 (AgentKind::Claude | AgentKind::Codex, false) => self.hook(signal),
             }

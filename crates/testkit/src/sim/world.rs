@@ -199,7 +199,7 @@ impl World {
             parent: options.usage.as_ref().map(|_| id(SessionId::new("parent"))),
             conversation: match options.agent {
                 AgentKind::Claude => Some(conversation_name(0)),
-                AgentKind::Codex | AgentKind::Generic => None,
+                AgentKind::Codex | AgentKind::Native | AgentKind::Generic => None,
             },
             folder: "/data/s1".into(),
         };

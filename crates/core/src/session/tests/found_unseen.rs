@@ -6,6 +6,7 @@ const GENERIC: Profile = Profile {
     kind: AgentKind::Generic,
     hook_answer_limit: None,
     stop_answer: None,
+    input: crate::profile::Input::Terminal,
     mailbox: false,
     names_conversation: false,
     prompt_argument: false,

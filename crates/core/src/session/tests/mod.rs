@@ -1,5 +1,6 @@
 //! A bench for the rules: a session, a clock that goes on by itself, and short words for what happens.
 
+mod driven;
 mod examples;
 mod found;
 mod found_context;
@@ -31,6 +32,7 @@ const CLAUDE: Profile = Profile {
         in_a_row: 6,
         exact: |_| true,
     }),
+    input: crate::profile::Input::Terminal,
     mailbox: true,
     names_conversation: true,
     prompt_argument: true,

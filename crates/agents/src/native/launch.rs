@@ -1,0 +1,107 @@
+//! The line that starts `sm-agent` as a session of the daemon.
+
+use crate::launch::{Launch, LaunchError, LaunchRequest, Start, has_option};
+
+/// Said only here: an agent that inherits a session's environment is not that session's agent.
+pub const MANAGED: &str = "--managed";
+/// The id of a session that is new.
+pub const SESSION_ID: &str = "--session-id";
+
+/// Arguments with which the user chooses the session himself.
+const CHOOSES: [&str; 4] = ["--resume", "-r", "--continue", "-c"];
+
+pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
+    request.check()?;
+    let users_prompt = request.args.iter().any(|a| a == "--");
+    let mut argv = request.program.clone();
+    argv.extend(["agent".to_owned(), MANAGED.to_owned()]);
+    let mut conversation = None;
+    // A session that the user chose is chosen once: what is resumed later is ours to say.
+    let mut args = request.args.clone();
+    match &request.start {
+        Start::Resume(id) => {
+            drop_choice(&mut args);
+            argv.extend(["--resume".to_owned(), id.to_string()]);
+            conversation = Some(id.clone());
+        }
+        Start::New(Some(id)) if !has_option(&args, &CHOOSES) => {
+            argv.extend([SESSION_ID.to_owned(), id.to_string()]);
+            conversation = Some(id.clone());
+        }
+        Start::New(_) => {}
+    }
+    argv.extend(args);
+    Ok(Launch::with_prompt(
+        argv,
+        conversation,
+        request,
+        users_prompt,
+        |prompt| !prompt.trim().is_empty(),
+    ))
+}
+
+fn drop_choice(args: &mut Vec<String>) {
+    let end = args.iter().position(|a| a == "--").unwrap_or(args.len());
+    let rest = args.split_off(end);
+    let mut kept = Vec::new();
+    let mut words = std::mem::take(args).into_iter().peekable();
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--continue" | "-c" => {}
+            "--resume" | "-r" => {
+                words.next_if(|value| !value.starts_with('-'));
+            }
+            other if other.starts_with("--resume=") => {}
+            _ => kept.push(word),
+        }
+    }
+    kept.extend(rest);
+    *args = kept;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use sm_core::ids::ConversationId;
+
+    #[test]
+    fn lines() {
+        let id = || ConversationId::new("0197-a").unwrap();
+        let new = || Start::New(Some(id()));
+        for (start, args, prompt, expected) in [
+            (new(), "", None, "agent --managed --session-id 0197-a"),
+            (
+                new(),
+                "--model x/y",
+                Some("-go"),
+                "agent --managed --session-id 0197-a --model x/y -- -go",
+            ),
+            (new(), "-c", None, "agent --managed -c"),
+            (
+                Start::Resume(id()),
+                "--model x/y --resume old --yes",
+                None,
+                "agent --managed --resume 0197-a --model x/y --yes",
+            ),
+            (
+                Start::Resume(id()),
+                "-r --resume=z -c -- -c",
+                Some("ours"),
+                "agent --managed --resume 0197-a -- -c",
+            ),
+            (Start::New(None), "", Some("/x"), "agent --managed -- /x"),
+        ] {
+            let request = LaunchRequest {
+                program: vec!["sm-agent".to_owned()],
+                start,
+                prompt: prompt.map(str::to_owned),
+                args: args.split_whitespace().map(str::to_owned).collect(),
+                hook_program: String::new(),
+                settings_path: String::new(),
+            };
+            let launch = launch(&request).unwrap();
+            assert_eq!(launch.argv.join(" "), format!("sm-agent {expected}"));
+            assert_eq!(launch.conversation.is_some(), expected.contains("0197-a"));
+        }
+    }
+}
