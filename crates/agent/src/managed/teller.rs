@@ -19,6 +19,11 @@ pub struct Teller {
     cwd: PathBuf,
     place: Place,
     doing: Doing,
+    /// A session was begun by a handoff in the middle of the work. If the work goes on there, its
+    /// first prompt says so, and nobody takes the moment in between for an idle agent.
+    begun: Option<ContextSource>,
+    /// What the status file says.
+    shown: Option<(String, Doing)>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,12 +41,22 @@ impl Teller {
             cwd,
             place: Place::default(),
             doing: Doing::Nothing,
+            begun: None,
+            shown: None,
         }
     }
 
     pub fn hear(&mut self, update: &Update) -> Vec<Line> {
-        let before = (self.place.id.clone(), self.doing.clone());
-        let whats = self.whats(update);
+        let mut whats = self.whats(update);
+        if let [first, ..] = whats.as_slice()
+            && let Some(source) = self.begun
+            && !matches!(first, What::Usage { .. })
+        {
+            self.begun = None;
+            if !matches!(first, What::Prompt(_)) {
+                whats.insert(0, What::Started(source));
+            }
+        }
         let mut lines: Vec<Line> = whats
             .into_iter()
             .map(|what| {
@@ -51,7 +66,9 @@ impl Teller {
                 })
             })
             .collect();
-        if before != (self.place.id.clone(), self.doing.clone()) {
+        let now = (self.place.id.clone(), self.doing.clone());
+        if self.begun.is_none() && self.shown.as_ref() != Some(&now) && !self.place.id.is_empty() {
+            self.shown = Some(now);
             lines.push(self.status());
         }
         lines
@@ -136,6 +153,10 @@ impl Teller {
             id: view.id.clone(),
             path: path.map(|path| path.to_string_lossy().into_owned()),
         };
+        if source == ContextSource::Fork && self.doing == Doing::Work {
+            self.begun = Some(source);
+            return Vec::new();
+        }
         self.doing = Doing::Nothing;
         let mut whats = vec![What::Started(source)];
         if view.tokens > 0 {
@@ -258,10 +279,7 @@ mod tests {
             (Update::Rebuilt(view("a", Some("/s/a"), None)), ""),
             // the agent's own handoff, which goes on in the middle of a turn
             (Update::State(handing), "a Working; =a Busy"),
-            (
-                Update::Rebuilt(view("c", Some("/s/c"), Some("/s/a"))),
-                "c Started(Fork); =c Idle",
-            ),
+            (Update::Rebuilt(view("c", Some("/s/c"), Some("/s/a"))), ""),
             (
                 Update::UserMessage("go on".to_owned()),
                 "c Prompt(\"go on\"); =c Busy",
@@ -269,6 +287,13 @@ mod tests {
             (
                 Update::TurnEnded(End::Failed("offline".to_owned())),
                 "c Failed(\"offline\"); =c Idle",
+            ),
+            // and one that does not
+            (Update::State(handing), "c Working; =c Busy"),
+            (Update::Rebuilt(view("d", Some("/s/d"), Some("/s/c"))), ""),
+            (
+                Update::State(State::Idle),
+                "d Started(Fork); d Done; =d Idle",
             ),
         ];
         for (update, expected) in rows {

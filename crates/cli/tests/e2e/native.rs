@@ -174,7 +174,7 @@ fn an_open_approval_is_answered_by_nobody_else() {
         text(&waiting["state_reason"]).contains("permission"),
         "{waiting}"
     );
-    let held = world.send("worker", "urgent", "SAY: meanwhile");
+    let held = world.send("worker", "important", "SAY: meanwhile");
     assert_eq!(held["state"], "held", "{held}");
     world.pane("worker").shows("touch made");
     assert!(!world.env.project().join("made").exists());
@@ -270,7 +270,7 @@ fn a_handoff_of_its_own_document_goes_over_the_socket() {
     let wakes = native.said("worker");
     assert_eq!(wakes.len(), 1, "{wakes:?}");
     assert!(wakes[0].contains("notes.md"), "{wakes:?}");
-    world.sm(&["handoffs", "--session", "worker"]).exits(0);
+    world.sm(&["handoffs", "worker"]).exits(0);
     // and from outside, of what sm itself has written down
     world
         .sm(&["handoff", "--auto", "--session", "worker"])
@@ -346,19 +346,18 @@ fn a_real_task_with_a_handoff_in_its_middle() {
     model.release("first");
     native.holds("document");
     // whoever speaks now speaks to the successor
-    let during = world.send("worker", "important", "and mind the tests");
-    world.wait_for_message("worker", &text(&during["id"]), &["written"]);
+    let during = world.send("worker", "sequential", "SAY: and mind the tests");
     model.control(|c| c.input_tokens = 500);
     model.release("document");
+    world.wait_for_message("worker", &text(&during["id"]), &["consumed"]);
     let after = next_generation(world, "worker", 2);
     assert_eq!(after["pid"], before["pid"]);
     assert_ne!(after["conversation_id"], before["conversation_id"]);
-    world.wait_for_message("worker", &text(&during["id"]), &["consumed"]);
     let file = native.file("worker");
     assert_eq!(file[1]["customType"], "handoff");
     let old = std::fs::read_to_string(text(&file[0]["parentSession"])).unwrap();
     assert!(old.contains("FAILED sum") && !old.contains("mind the tests"));
-    assert!(said(&file).contains(&"and mind the tests".to_owned()));
+    assert!(said(&file).contains(&"SAY: and mind the tests".to_owned()));
     assert_eq!(
         std::fs::read_to_string(project.join("sum.sh")).unwrap(),
         "echo $(($1 + $2))\n"

@@ -61,7 +61,7 @@ impl Agent {
         let model = ScriptedModel::start().unwrap();
         let env = match kind {
             AgentKind::Claude => real::claude_home(agent, home.path(), &cwd, &model.url()),
-            AgentKind::Codex | AgentKind::Generic => {
+            AgentKind::Codex | AgentKind::Native | AgentKind::Generic => {
                 real::codex_home(home.path(), &cwd, &model.url())
             }
         };
@@ -267,7 +267,9 @@ impl Agent {
         self.wait("idle", || {
             let resting = match self.kind {
                 AgentKind::Claude => self.status().is_some_and(|s| s.activity == Activity::Idle),
-                AgentKind::Codex | AgentKind::Generic => self.title() == Activity::IdleOrWaiting,
+                AgentKind::Codex | AgentKind::Native | AgentKind::Generic => {
+                    self.title() == Activity::IdleOrWaiting
+                }
             };
             let shown = matches!(self.read(None).1, Activity::Idle | Activity::IdleOrWaiting);
             (resting && shown && self.composer(None) != Composer::Hidden).then_some(())
