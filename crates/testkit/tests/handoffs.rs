@@ -151,7 +151,7 @@ fn arrived_at_the_successor(world: &World, id: &HandoffId) {
     let most = match world.agent().kind {
         AgentKind::Claude => 1,
         // a prompt of which nobody knows whether it was taken is given to a new process
-        AgentKind::Codex | AgentKind::Generic => 2,
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => 2,
     };
     assert!(world.agent().current <= most, "{}", world.story());
     for m in [0, 1] {

@@ -814,10 +814,7 @@ fn what_sm_hands_over_is_said_whatever_becomes_of_the_turn() {
             Unanswered::Cancelled,
             "ended interrupted; returned theirs; user ours; ask",
         )
-        .fails(
-            Unanswered::Failed("offline".into()),
-            "ended failed offline; Idle",
-        );
+        .fails(Unanswered::Failed("offline".into()), "ended: offline; Idle");
 }
 
 #[test]
@@ -831,7 +828,11 @@ fn what_is_urgent_ends_the_turn_and_begins_the_next() {
         .says("done", 10, "assistant done; ended; Idle")
         .check(told("idle", Told::Interrupt), "user idle; ask; Working");
     // while a person is asked: the call is not allowed by it
-    talk.calls(&[("b", runs("rm x"))], 10, "assistant b; want b; Waiting");
+    talk.calls(
+        &[("b", runs("rm x"))],
+        10,
+        "assistant b; want b: run `rm x`; Waiting",
+    );
     let told_now = talk.step(told("stop", Told::Interrupt));
     assert!(told_now.contains("result b interrupted"), "{told_now}");
     assert!(told_now.contains("user stop; ask"), "{told_now}");
