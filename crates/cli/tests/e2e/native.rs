@@ -307,28 +307,6 @@ fn its_own_handoff_is_a_new_generation() {
     assert_eq!(back["conversation_id"], before["conversation_id"]);
 }
 
-#[test]
-fn a_document_that_a_model_writes_hands_it_over_too() {
-    let native = Native::new();
-    let world = &native.world;
-    let before = native.agent("worker", &[]);
-    world.send_wait("worker", "SAY: hello");
-    world.wait_for("worker", "idle");
-    let old = native.file("worker");
-    let path = text(&world.show("worker")["transcript_path"]);
-    native
-        .model
-        .control(|c| c.reply = Some(DOCUMENT.to_owned()));
-    world
-        .sm(&["handoff", "--generate", "--session", "worker"])
-        .exits(0);
-    let after = next_generation(world, "worker", 2);
-    assert_eq!(after["pid"], before["pid"]);
-    assert_eq!(lines(path.as_ref()), old, "the old session is as it was");
-    let handoff = world.get(&format!("/handoffs?session={}", text(&before["id"])))[0].clone();
-    assert_eq!(handoff["state"], "done", "{handoff:#}");
-}
-
 /// What a model writes when it is asked for a handoff document.
 const DOCUMENT: &str = "## Objective\nBuild the frobnicator.\n\n## Constraints and preferences\nNone.\n\n## Progress\nDone: hello. Not started: all else.\n\n## Decisions\nUse Rust.\n\n## Technical state\n/repo/src/main.rs\n\n## Next actions\n1. Frobnicate.";
 

@@ -827,16 +827,6 @@ fn what_is_urgent_ends_the_turn_and_begins_the_next() {
         .says("done", 10, "assistant done; ended; user waits; ask")
         .says("done", 10, "assistant done; ended; Idle")
         .check(told("idle", Told::Interrupt), "user idle; ask; Working");
-    // while a person is asked: the call is not allowed by it
-    talk.calls(
-        &[("b", runs("rm x"))],
-        10,
-        "assistant b; want b: run `rm x`; Waiting",
-    );
-    let told_now = talk.step(told("stop", Told::Interrupt));
-    assert!(told_now.contains("result b interrupted"), "{told_now}");
-    assert!(told_now.contains("user stop; ask"), "{told_now}");
-    assert!(!told_now.contains("run b"), "{told_now}");
 }
 
 #[test]
