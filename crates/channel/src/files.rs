@@ -40,8 +40,8 @@ pub trait Files {
     fn rename(&mut self, from: &Path, to: &Path) -> io::Result<bool>;
     /// What is not there is removed.
     fn remove(&mut self, path: &Path) -> io::Result<()>;
-    /// A folder of ours and the files in it.
-    fn remove_folder(&mut self, path: &Path) -> io::Result<()>;
+    /// A folder of ours and the files in it; mostly that is only the one of the name `usual`.
+    fn remove_folder(&mut self, path: &Path, usual: &str) -> io::Result<()>;
     /// Names in a folder; none if it is not there.
     fn list(&mut self, path: &Path) -> io::Result<Vec<String>>;
     /// How long ago a file or folder was changed last. `None`: it is not there.

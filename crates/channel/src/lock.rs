@@ -20,6 +20,8 @@ use crate::files::{Durable, Files, Found};
 const NAMELESS: Duration = Duration::from_secs(10);
 /// Heirs of heirs of heirs: each is a process that was killed within a millisecond.
 const LONGEST_LINE: usize = 64;
+/// The file with the owner's name, mostly the only one in the folder.
+pub(crate) const PID: &str = "pid";
 /// What stands for an owner whose name cannot be read.
 const NOBODY: &str = "nobody";
 
@@ -66,7 +68,7 @@ impl LockPlace {
     }
 
     fn pid(&self) -> PathBuf {
-        self.folder.join("pid")
+        self.folder.join(PID)
     }
 
     fn heir_of(&self, owner: &str) -> PathBuf {
@@ -166,7 +168,7 @@ impl Held {
             .rename(folder, &gone)
             .map_err(|error| ChannelError::io(folder, error))?;
         files
-            .remove_folder(&gone)
+            .remove_folder(&gone, PID)
             .map_err(|error| ChannelError::io(&gone, error))
     }
 }

@@ -110,8 +110,12 @@ impl Files for RealFiles {
         unless_missing(fs::remove_file(path)).map(|_| ())
     }
 
-    fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
-        unless_missing(fs::remove_dir_all(path)).map(|_| ())
+    fn remove_folder(&mut self, path: &Path, usual: &str) -> io::Result<()> {
+        let only = unless_missing(fs::remove_file(path.join(usual)));
+        match only.and_then(|_| fs::remove_dir(path)) {
+            Ok(()) => Ok(()),
+            Err(_) => unless_missing(fs::remove_dir_all(path)).map(|_| ()),
+        }
     }
 
     fn list(&mut self, path: &Path) -> io::Result<Vec<String>> {

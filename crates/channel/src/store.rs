@@ -19,7 +19,7 @@ use jiff::Timestamp;
 use crate::document::{Header, header_of, id_of};
 use crate::error::ChannelError;
 use crate::files::{Durable, Files, Found};
-use crate::lock::{Held, LockPlace, Owner};
+use crate::lock::{Held, LockPlace, Owner, PID};
 use crate::manifest::{Entry, Manifest, Status};
 use crate::names::{ChannelName, HandoffId, Kind};
 use crate::place::Place;
@@ -367,6 +367,9 @@ impl<F: Files> Channel<F> {
     ) -> Result<HandoffId, ChannelError> {
         let plain = HandoffId::new(now, session);
         let mut id = plain.clone();
+        // Several of one second are numbered by its thousandths: counting from one, each would be
+        // looked for among all before it.
+        let thousandths = u32::try_from(now.subsec_millisecond()).unwrap_or(0);
         for n in 1..=MOST_OF_ONE_NAME {
             let archived = self.place.archived(&id);
             let age = self.files.age(&archived);
@@ -374,7 +377,7 @@ impl<F: Files> Channel<F> {
             if kept.is_none() && !taken.contains(&Some(&id)) {
                 return Ok(id);
             }
-            id = plain.extended(n);
+            id = plain.extended(thousandths + n);
         }
         Err(ChannelError::TooLarge {
             what: "the number of handoffs in one second".to_owned(),
@@ -404,7 +407,7 @@ impl<F: Files> Channel<F> {
             let path = folder.join(&name);
             // What cannot be removed does no harm.
             let _ = if name.contains(".gone-") {
-                self.files.remove_folder(&path)
+                self.files.remove_folder(&path, PID)
             } else {
                 self.files.remove(&path)
             };

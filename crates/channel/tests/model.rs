@@ -238,7 +238,7 @@ impl Files for Stepper<'_> {
         }))
     }
 
-    fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
+    fn remove_folder(&mut self, path: &Path, _usual: &str) -> io::Result<()> {
         let path = key(path);
         as_unit(self.step(self.is_private(&path), |s| {
             s.disk

@@ -142,8 +142,8 @@ impl Files for Neighbour {
     fn remove(&mut self, path: &Path) -> io::Result<()> {
         self.files.remove(path)
     }
-    fn remove_folder(&mut self, path: &Path) -> io::Result<()> {
-        self.files.remove_folder(path)
+    fn remove_folder(&mut self, path: &Path, usual: &str) -> io::Result<()> {
+        self.files.remove_folder(path, usual)
     }
     fn list(&mut self, path: &Path) -> io::Result<Vec<String>> {
         self.files.list(path)

@@ -1,12 +1,10 @@
 //! The two doors into the daemon's crate: running it, and reading its configuration.
 
-use std::process::ExitCode;
-
 use sm_client::Paths;
 use sm_daemon::ServeOptions;
 use sm_daemon::config::{Config, ConfigError};
 
-use crate::error::Result;
+use crate::error::{ExitCode, Result};
 use crate::print;
 
 /// Runs the daemon until it is stopped.

@@ -1,7 +1,27 @@
 //! Why a command could not be done, for people: what happened, and what to do next.
 
 use std::io;
-use std::process::ExitCode;
+
+/// What the program ends with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExitCode(u8);
+
+impl ExitCode {
+    pub const SUCCESS: Self = Self(0);
+    pub const FAILURE: Self = Self(1);
+}
+
+impl From<u8> for ExitCode {
+    fn from(code: u8) -> Self {
+        Self(code)
+    }
+}
+
+impl From<ExitCode> for i32 {
+    fn from(code: ExitCode) -> Self {
+        code.0.into()
+    }
+}
 
 /// What a failure means to a caller. The exit codes are a contract.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

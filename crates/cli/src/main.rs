@@ -3,6 +3,8 @@
 //! Arguments are parsed, the daemon is asked, the answer is printed: nothing is decided here.
 //! Only `sm serve` starts a runtime; every other command is one or two blocking requests.
 
+#![cfg_attr(not(test), no_main)]
+
 mod attach;
 mod call;
 mod client;
@@ -17,14 +19,19 @@ mod gauge;
 mod handoff;
 mod print;
 mod settings_file;
+#[cfg(not(test))]
+mod start;
 mod text;
 
-use std::process::ExitCode;
-
-use crate::error::Kind;
+use crate::error::{ExitCode, Kind};
 use crate::print::Printer;
 
-fn main() -> ExitCode {
+#[cfg(test)]
+fn main() {
+    std::process::exit(run().into());
+}
+
+fn run() -> ExitCode {
     let cli = match commands::parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => {

@@ -1,7 +1,6 @@
 //! `sm archive`.
 
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use clap::{Args, Subcommand};
 use serde_json::Value;
@@ -11,7 +10,7 @@ use sm_daemon::archive::Wanted;
 
 use super::archive_run::RunLog;
 use crate::client::{ArchiveSearch, Daemon};
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print::Printer;
 use crate::text::{Look, Tone, many_lines, one_line};
 

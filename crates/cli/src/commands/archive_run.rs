@@ -1,7 +1,6 @@
 //! `sm archive run-…`: what an agent under `sm run` has shown. Asks no daemon, as there may be none.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 use std::time::SystemTime;
 
 use jiff::Timestamp;
@@ -9,7 +8,7 @@ use sm_client::Paths;
 use sm_daemon::api::types::FoundView;
 use sm_daemon::archive::{Found, Local, Search, Wanted};
 
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print::Printer;
 use crate::text::{many_lines, one_line};
 

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
@@ -20,7 +19,7 @@ use sm_client::Paths;
 use super::channel_hook::ChannelHook;
 use super::{alone, channel_lib::Lib};
 use crate::entry;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print::{self, Printer};
 use crate::text::{Cell, Look, one_line, table};
 

@@ -2,7 +2,6 @@
 //! output and its exit codes, so that a script changes by replacing the calls.
 
 use std::path::Path;
-use std::process::ExitCode;
 
 use clap::Args;
 use sm_channel::{
@@ -10,7 +9,7 @@ use sm_channel::{
 };
 
 use super::channel::{Here, told};
-use crate::error::{CommandError, Kind as ErrorKind, Result};
+use crate::error::{CommandError, ExitCode, Kind as ErrorKind, Result};
 use crate::print::{self, Printer};
 
 /// Messages that `extract_recent_context` shows unasked.

@@ -4,7 +4,6 @@
 //! schedules anything.
 
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
 
 use serde_json::json;
 use sm_client::Paths;
@@ -14,7 +13,7 @@ use sm_daemon::pins;
 
 use crate::client::Daemon;
 use crate::environment::Own;
-use crate::error::{CommandError, Kind, Result};
+use crate::error::{CommandError, ExitCode, Kind, Result};
 use crate::print::Printer;
 use crate::text::{Look, Tone, one_line};
 

@@ -5,7 +5,6 @@
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -17,7 +16,7 @@ use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
-use crate::error::{CommandError, Kind, Result};
+use crate::error::{CommandError, ExitCode, Kind, Result};
 use crate::print::{self, Printer};
 use crate::text::one_line;
 

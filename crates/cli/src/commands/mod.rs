@@ -48,11 +48,10 @@ mod watch;
 mod whoami;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::error::Result;
+use crate::error::{ExitCode, Result};
 use crate::print::Printer;
 
 /// Keeps coding agents going: starts them as durable sessions, knows their state, and gets

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use clap::Args;
 use sm_client::Paths;
@@ -12,7 +11,7 @@ use sm_run::{NoRotation, RunError, Terminal};
 
 use super::run_rotating::{self, MaxRestarts, Wanted};
 use crate::client::fresh_id;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print;
 
 /// As shells say that a program is not there, or cannot be run.

@@ -1,14 +1,13 @@
 //! `sm serve`.
 
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use clap::Args;
 use sm_daemon::ServeOptions;
 
 use crate::client::Daemon;
 use crate::entry;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 
 /// Runs the daemon until it is stopped.
 ///

@@ -7,15 +7,13 @@ mod places;
 mod port;
 mod programs;
 
-use std::process::ExitCode;
-
 use clap::Args;
 use serde::Serialize;
 use sm_daemon::config::{Config, ConfigError};
 
 use crate::client::Daemon;
 use crate::entry;
-use crate::error::{CommandError, Kind, Result};
+use crate::error::{CommandError, ExitCode, Kind, Result};
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, many_lines};
 

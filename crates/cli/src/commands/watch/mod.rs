@@ -20,13 +20,12 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-use std::process::ExitCode;
 
 use clap::Args;
 
 use crate::client::{Daemon, Which};
 use crate::environment;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print::Printer;
 use crate::text::Signs;
 

@@ -1,6 +1,5 @@
 //! Keys, signals, the clock and the daemon joined to the screen.
 
-use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use jiff::Timestamp;
@@ -15,7 +14,7 @@ use super::input::Input;
 use super::screen::Screen;
 use super::terminal::{Terminal, size_of};
 use crate::client::Daemon;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, ExitCode, Result};
 use crate::print::Printer;
 
 /// How often the clock is looked at: ages change, and what is old is asked for again.
