@@ -99,6 +99,8 @@ pub struct Session {
     /// How it is watched, and the percentage that was last written down.
     pub(crate) monitor: Monitor,
     pub(crate) noted: Option<u8>,
+    /// When a critical alert that is on its way is looked at again.
+    pub(crate) press_again: Option<Timestamp>,
     /// When people are told of a compaction.
     pub(crate) compaction_at: Option<Timestamp>,
     changes: Changes,
@@ -256,6 +258,7 @@ impl Session {
             drafted,
             monitor: Monitor::default(),
             noted: None,
+            press_again: None,
             compaction_at: None,
             changes: Changes::default(),
         }
@@ -354,7 +357,8 @@ impl Session {
             self.flight_at,
             self.handoff_at,
             self.rec.opening,
-            self.rec.pressing.as_ref().map(|(at, _)| *at),
+            self.press_at(),
+            self.rec.maybe_compacted,
             self.compaction_at,
             expiry,
             probe,

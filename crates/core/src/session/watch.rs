@@ -206,21 +206,33 @@ impl Session {
         }
     }
 
+    /// When the critical alert is looked at.
+    pub(super) fn press_at(&self) -> Option<Timestamp> {
+        let (at, _) = self.rec.pressing.as_ref()?;
+        Some(self.press_again.map_or(*at, |again| again.max(*at)))
+    }
+
     /// A critical alert that no hook took in time becomes urgent.
     pub(super) fn press_alerts(&mut self, now: Timestamp) {
-        if !matches!(&self.rec.pressing, Some((at, _)) if *at <= now) {
+        if self.press_at().is_none_or(|at| at > now) {
             return;
         }
-        let Some((_, id)) = self.rec.pressing.take() else {
+        let Some((_, id)) = self.rec.pressing.clone() else {
             return;
         };
-        self.journal();
-        match self.queue.iter().find(|m| m.meta.id == id) {
-            Some(alert) if alert.meta.state.is_pending() => self.set_mode(&id, Mode::Urgent),
-            // on its way: it may come back
-            Some(_) => self.rec.pressing = Some((now.plus(PRESSED_AGAIN), id)),
+        let alert = self.queue.iter().find(|m| m.meta.id == id);
+        match alert.map(|alert| alert.meta.state.is_pending()) {
+            Some(true) => self.set_mode(&id, Mode::Urgent),
+            Some(false) => {
+                // on its way: it may come back
+                self.press_again = Some(now.plus(PRESSED_AGAIN));
+                return;
+            }
             None => {}
         }
+        self.rec.pressing = None;
+        self.press_again = None;
+        self.journal();
     }
 
     // ── compaction
@@ -371,6 +383,7 @@ impl Session {
     pub(super) fn doubt_no_longer(&mut self, now: Timestamp) {
         if self.rec.maybe_compacted.is_some_and(|until| until <= now) {
             self.rec.maybe_compacted = None;
+            self.journal_later();
         }
     }
 

@@ -251,3 +251,30 @@ fn an_interrupt_that_is_read_late_does_not_end_the_next_compaction() {
     bench.on(Event::Facts(vec![Fact::TurnEnded { broken, at }]));
     assert_eq!(bench.state(), "compacting");
 }
+
+#[test]
+fn an_alert_that_waits_out_a_doubt_is_woken_for() {
+    let mut bench = Bench::working();
+    bench.hook(Signal::CompactionDone); // its beginning was not heard
+    let until = bench.session.record().maybe_compacted.unwrap();
+    bench.session.check_at = None; // whoever else would wake it
+    bench.session.probe = None;
+    assert_eq!(bench.session.next_deadline(), Some(until));
+    bench.wait(until.since(bench.now));
+    assert_eq!(bench.session.record().maybe_compacted, None);
+}
+
+#[test]
+fn an_alert_that_is_on_its_way_is_looked_at_without_writing_it_down() {
+    let mut bench = Bench::working();
+    bench.says(80.0);
+    bench.hook(Signal::ToolsFinished); // takes it
+    bench.wait(30_100);
+    let before = bench.session.record().pressing.clone();
+    assert!(before.is_some());
+    for _ in 0..3 {
+        let outcome = bench.wait(5_100);
+        assert_eq!(outcome.persist, Persist::Nothing, "{outcome:?}");
+    }
+    assert_eq!(bench.session.record().pressing, before);
+}
