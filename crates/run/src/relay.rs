@@ -26,6 +26,10 @@ use crate::{Brain, Control, Ended, Entered, Process, Report, Run, RunError, Term
 
 /// So much is read before it has to be shown.
 const MOST_OUTPUT: usize = 64 * 1024;
+/// A terminal gives so much at once if it has more.
+const FULL_PIECE: usize = 4095;
+/// So many pieces are read in a row: 64 KiB.
+const MOST_PIECES: usize = 16;
 const MOST_INPUT: usize = 16 * 1024;
 /// A terminal holds less than this, so whatever an agent had printed by its end is in there; what
 /// it left running may print for ever.
@@ -170,8 +174,8 @@ impl<'a> Relay<'a> {
             if ready.has(Source::PersonHasRoom) {
                 self.write_person();
             }
-            if ready.has(Source::Agent) && self.has_room() {
-                self.read_agent(&mut hosted, brain);
+            if ready.has(Source::Agent) {
+                self.read_pieces(&mut hosted, brain);
             }
             if self.gone && hosted.ending.is_empty() && self.told != Some(libc::SIGHUP) {
                 self.hang_up(&mut hosted);
@@ -401,8 +405,18 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Reads a piece of what there is and passes it on; how much that was. One piece: asking for
-    /// more than there is makes the system look for it, which takes longer than coming back.
+    /// Reads what there is, for a moment: whoever else wants something waits meanwhile. More is
+    /// asked for at once only behind a piece that was full: asking for more than there is makes the
+    /// system look for it, which takes longer than coming back.
+    fn read_pieces(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
+        for _ in 0..MOST_PIECES {
+            if !self.has_room() || self.read_agent(hosted, brain) < FULL_PIECE {
+                return;
+            }
+        }
+    }
+
+    /// Reads a piece of what there is and passes it on; how much that was.
     fn read_agent(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) -> usize {
         let read = loop {
             match rustix::io::read(&hosted.master, &mut self.buffer) {

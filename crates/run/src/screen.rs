@@ -2,8 +2,10 @@
 //!
 //! The relay hands over what it shows and does nothing else: reading it takes time that a person's
 //! keys must not wait for. So the bytes lie here until somebody looks, or until there are enough of
-//! them for whoever passes by. Too many at once are dropped, and then nothing is claimed about the
-//! screen until the agent draws it anew.
+//! them for whoever passes by. Of a program whose screen means nothing to us, too many at once are
+//! dropped, and then nothing is claimed about the screen until the program draws it anew: holding a
+//! text back is safe, guessing is not. Of an agent whose composer can be read nothing is dropped,
+//! since a draft may be among it: the relay then reads them itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
@@ -20,8 +22,17 @@ const MUCH: usize = 256 << 10;
 /// reset.
 const FRESH: [&[u8]; 3] = [b"\x1b[2J", b"\x1b[?1049h", b"\x1bc"];
 
+/// What becomes of more than can wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Flood {
+    #[default]
+    Drop,
+    Read,
+}
+
 #[derive(Default)]
 pub struct Screen {
+    flood: Flood,
     inbox: Mutex<Inbox>,
     glass: Mutex<Option<Glass>>,
     keys: AtomicU64,
@@ -54,8 +65,31 @@ pub struct Looked {
 }
 
 impl Screen {
-    /// The relay has shown this, on a terminal of that size. Takes no longer than copying it.
+    pub fn new(flood: Flood) -> Self {
+        Self {
+            flood,
+            ..Self::default()
+        }
+    }
+
+    /// Another program draws from here on; nothing is known until it does.
+    pub fn begin(&self) {
+        let mut glass = self.glass.lock().unwrap_or_else(PoisonError::into_inner);
+        *self.inbox() = Inbox::default();
+        *glass = None;
+    }
+
+    /// The relay has shown this, on a terminal of that size. Takes no longer than copying it, unless
+    /// there is a flood that must be read.
     pub fn saw(&self, bytes: &[u8], cols: u16, rows: u16) {
+        self.take_in(bytes, cols, rows);
+        match self.flood {
+            Flood::Read => self.catch_up(),
+            Flood::Drop => {}
+        }
+    }
+
+    fn take_in(&self, bytes: &[u8], cols: u16, rows: u16) {
         let mut inbox = self.inbox();
         if inbox.size != Some((cols, rows)) {
             let piece = match inbox.size.replace((cols, rows)) {
@@ -121,6 +155,12 @@ impl Screen {
             mark: self.mark_of(glass),
             takes_pastes: glass.takes_pastes(),
         })
+    }
+
+    /// What somebody makes of it. `None`: nobody can tell what is there.
+    pub fn read_as<T>(&self, reading: impl FnOnce(&Glass) -> T) -> Option<T> {
+        let mut glass = self.glass.lock().unwrap_or_else(PoisonError::into_inner);
+        self.read(&mut glass).map(reading)
     }
 
     /// The mark alone, for the relay: if it cannot be had in a moment, there is none.
@@ -255,6 +295,20 @@ mod tests {
             screen.catch_up();
         }
         assert!(screen.look().is_some(), "who reads along loses nothing");
+    }
+
+    #[test]
+    fn of_an_agent_that_can_be_read_no_flood_is_dropped() {
+        let screen = Screen::new(Flood::Read);
+        let flood = vec![b'x'; 1 << 20];
+        for _ in 0..10 {
+            screen.saw(&flood, 80, 24);
+        }
+        screen.saw(b"\r\n> draft", 80, 24);
+        let lines = screen.read_as(Glass::rows).unwrap();
+        assert_eq!(lines[23], "> draft");
+        screen.begin();
+        assert_eq!(screen.look(), None, "of another agent");
     }
 
     #[test]

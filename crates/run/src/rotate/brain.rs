@@ -323,7 +323,6 @@ impl Brain for Rotating {
     }
 
     fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
-        self.session.desk().shown(bytes, cols, rows);
         self.session.screen.saw(bytes, cols, rows);
     }
 

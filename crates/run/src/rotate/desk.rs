@@ -8,14 +8,16 @@ use std::fs;
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use sm_agents::kind;
 use sm_core::AgentKind;
 use sm_core::signal::{Activity, Composer};
-use sm_term::{Glass, Size};
+use sm_term::Glass;
 
 use super::rotation::Person;
+use crate::screen::Screen;
 use crate::typed::{Token, Typed, pasted};
 
 /// Whoever has typed so shortly ago is not done yet, whatever the screen shows.
@@ -30,40 +32,27 @@ const KEPT_FOR: Duration = Duration::from_secs(30 * 24 * 3600);
 
 pub struct Desk {
     agent: AgentKind,
-    /// Of agents whose screen can be read.
-    glass: Option<Glass>,
+    screen: Arc<Screen>,
     reader: Typed,
     last_key: Option<Instant>,
     pastes: VecDeque<String>,
 }
 
 impl Desk {
-    pub fn new(agent: AgentKind) -> Self {
-        let mut desk = Self {
+    pub fn new(agent: AgentKind, screen: Arc<Screen>) -> Self {
+        Self {
             agent,
-            glass: None,
+            screen,
             reader: Typed::default(),
             last_key: None,
             pastes: VecDeque::new(),
-        };
-        desk.begin();
-        desk
+        }
     }
 
     /// Another agent draws from here on.
     pub fn begin(&mut self) {
-        self.glass = match self.agent {
-            AgentKind::Claude | AgentKind::Codex => Some(Glass::new(Size::default())),
-            AgentKind::Native | AgentKind::Generic => None,
-        };
+        self.screen.begin();
         self.pastes.clear();
-    }
-
-    pub fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
-        if let Some(glass) = &mut self.glass {
-            glass.resize(Size::new(cols, rows));
-            glass.feed(bytes);
-        }
     }
 
     pub fn typed(&mut self, bytes: &[u8], now: Instant) {
@@ -83,12 +72,20 @@ impl Desk {
         }
     }
 
+    /// What stands there, if it is an agent whose screen can be read.
+    fn glass<T>(&self, reading: impl FnOnce(&Glass) -> T) -> Option<T> {
+        match self.agent {
+            AgentKind::Claude | AgentKind::Codex => self.screen.read_as(reading),
+            AgentKind::Generic => None,
+        }
+    }
+
     fn read(&self) -> (Composer, Activity) {
-        let Some(glass) = &self.glass else {
-            return (Composer::Hidden, Activity::Unknown);
-        };
-        let (x, y) = glass.cursor();
-        kind::read_screen(self.agent, &glass.rows(), x, y, None)
+        let read = self.glass(|glass| {
+            let (x, y) = glass.cursor();
+            kind::read_screen(self.agent, &glass.rows(), x, y, None)
+        });
+        read.unwrap_or((Composer::Hidden, Activity::Unknown))
     }
 
     pub fn is_working(&self) -> bool {
@@ -110,7 +107,7 @@ impl Desk {
 
     /// Whether a text could be put into the composer.
     pub fn takes_text(&self) -> bool {
-        self.read().0 == Composer::Empty && self.glass.as_ref().is_some_and(Glass::takes_pastes)
+        self.read().0 == Composer::Empty && self.glass(Glass::takes_pastes) == Some(true)
     }
 
     pub fn person(&self, now: Instant) -> Person {
@@ -131,14 +128,14 @@ impl Desk {
 
     /// What stands in the composer.
     pub fn draft(&self) -> Option<Draft> {
-        let glass = self.glass.as_ref()?;
         let shell = match self.read().0 {
             Composer::Draft | Composer::Ours | Composer::DraftOverStash => false,
             Composer::Shell => true,
             Composer::Empty | Composer::Stashed | Composer::Hidden => return None,
         };
         let pastes: Vec<String> = self.pastes.iter().cloned().collect();
-        let text = kind::draft(self.agent, &glass.rows(), &pastes)?;
+        let rows = self.glass(Glass::rows)?;
+        let text = kind::draft(self.agent, &rows, &pastes)?;
         Some(Draft { text, shell })
     }
 }
@@ -191,6 +188,7 @@ fn sweep(folder: &Path) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::screen::Flood;
 
     const RULE: &str = "────────────────────────────────────────";
 
@@ -206,9 +204,14 @@ mod tests {
         screen
     }
 
+    fn blank(agent: AgentKind) -> Desk {
+        Desk::new(agent, Arc::new(Screen::new(Flood::Read)))
+    }
+
     fn desk(inside: &[&str], cursor: (u16, u16)) -> Desk {
-        let mut desk = Desk::new(AgentKind::Claude);
-        desk.shown(composer(inside, cursor).as_bytes(), 40, 12);
+        let desk = blank(AgentKind::Claude);
+        let drawn = composer(inside, cursor);
+        desk.screen.saw(drawn.as_bytes(), 40, 12);
         desk
     }
 
@@ -228,9 +231,9 @@ mod tests {
             (draft(), Some(long - 1), Person::Busy),
             (draft(), Some(long), Person::Away),
             (shell(), Some(long), Person::Busy),
-            (Desk::new(AgentKind::Claude), None, Person::Away),
-            (Desk::new(AgentKind::Generic), Some(1), Person::Busy),
-            (Desk::new(AgentKind::Generic), Some(3), Person::Away),
+            (blank(AgentKind::Claude), None, Person::Away),
+            (blank(AgentKind::Generic), Some(1), Person::Busy),
+            (blank(AgentKind::Generic), Some(3), Person::Away),
         ] {
             let mut desk = desk;
             if let Some(seconds) = typed {

@@ -30,7 +30,7 @@ use super::rotation::{Document, Effect, Event, Moment, Rotation, Why};
 use super::transcript::Follower;
 use super::words;
 use crate::brain::Control;
-use crate::screen::Screen;
+use crate::screen::{Flood, Screen};
 
 /// An agent writes its record a moment after it has spoken. A hook waits 230 ms in all.
 const FOR_THE_RECORD: Duration = Duration::from_millis(150);
@@ -165,8 +165,12 @@ impl Heard {
 impl Session {
     /// `bell`: whoever listens asks for what is in the outbox.
     pub fn new(setup: Setup, rotation: Rotation, bell: UnixStream) -> Self {
+        let screen = Arc::new(Screen::new(match setup.agent {
+            AgentKind::Claude | AgentKind::Codex => Flood::Read,
+            AgentKind::Generic => Flood::Drop,
+        }));
         Self {
-            desk: Mutex::new(Desk::new(setup.agent)),
+            desk: Mutex::new(Desk::new(setup.agent, Arc::clone(&screen))),
             setup,
             state: Mutex::new(State {
                 rotation,
@@ -201,7 +205,7 @@ impl Session {
             bell,
             channels: Mutex::new(()),
             link: Link::new(),
-            screen: Arc::default(),
+            screen,
             entries: Entries::default(),
         }
     }
