@@ -26,6 +26,7 @@ mod ledger;
 mod logging;
 mod looks;
 mod mailboxes;
+mod memory;
 pub mod names;
 pub mod notify;
 mod origin;

@@ -103,6 +103,7 @@ pub fn run(paths: Paths, options: ServeOptions) -> Result<(), ServeError> {
             older.display()
         );
     }
+    crate::memory::keep_little();
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .max_blocking_threads(8)
