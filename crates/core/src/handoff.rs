@@ -81,6 +81,18 @@ impl Trigger {
             Self::Compacted => "compacted",
         }
     }
+    /// By its word, as others tell it.
+    pub fn named(word: &str) -> Option<Self> {
+        [
+            Self::Agent,
+            Self::Person,
+            Self::Threshold,
+            Self::CompactionImminent,
+            Self::Compacted,
+        ]
+        .into_iter()
+        .find(|trigger| trigger.word() == word)
+    }
     /// Nobody decided on this one by itself: it needs the guards against loops.
     pub fn is_automatic(self) -> bool {
         match self {
@@ -110,6 +122,12 @@ impl Author {
             Self::Model => "model",
             Self::Ledger => "ledger",
         }
+    }
+    /// By its word, as others tell it.
+    pub fn named(word: &str) -> Option<Self> {
+        [Self::Agent, Self::Person, Self::Model, Self::Ledger]
+            .into_iter()
+            .find(|author| author.word() == word)
     }
 }
 

@@ -34,6 +34,6 @@ pub use message::{
 pub use monitor::{Gauge, Level, Monitor, OnCompaction, Taken, Texts, Threshold};
 pub use profile::{AgentKind, Clear, ClearProof, Input, PasteFit, Profile, StopAnswer};
 pub use session::{
-    Flight, Host, Hosted, MessageChange, NewSession, Opening, Outcome, Persist, Phase, Record,
-    Session, State,
+    Flight, Host, Hosted, HostedHandoff, MessageChange, NewSession, Opening, Outcome, Persist,
+    Phase, Record, Session, State,
 };

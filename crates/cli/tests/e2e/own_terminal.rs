@@ -338,6 +338,28 @@ fn a_person_hands_a_run_over_from_outside() {
     eventually("it was given once", || {
         world.times("to the third context") == 1
     });
+    let listed = world.sm(&["handoffs", &given, "--json"]).exits(0).json();
+    let listed: Vec<_> = listed.as_array().unwrap().iter().collect();
+    let about = |of: &Value| {
+        [
+            text(&of["state"]),
+            text(&of["trigger"]),
+            text(&of["author"]),
+        ]
+    };
+    let [newest, older] = listed.as_slice() else {
+        panic!("{listed:?}");
+    };
+    assert_eq!(about(newest), ["done", "person", "ledger"]);
+    assert_eq!(about(older), ["done", "person", "person"]);
+    assert_eq!(
+        (&older["from_generation"], &older["to_generation"]),
+        (&1.into(), &2.into())
+    );
+    assert_eq!(text(&older["document"]), path);
+    let id = text(&older["id"]);
+    let shown = world.sm(&["handoffs", "show", &id]).exits(0);
+    shown.says(&format!("handoff/archive/{id}.md"));
     let events = world.events(&given).join("\n");
     assert!(
         events.contains("handoff: sm run has handed over "),

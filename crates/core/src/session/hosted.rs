@@ -6,7 +6,8 @@
 
 use super::{Flight, Session, State};
 use crate::effect::EntryKind;
-use crate::ids::{ConversationId, Generation, Process, Timestamp};
+use crate::handoff::{Author, Carrier, Course, Handoff, HandoffState, Step, Trigger};
+use crate::ids::{ConversationId, Generation, HandoffId, Process, Timestamp};
 use serde::{Deserialize, Serialize};
 
 /// Who owns the agent's process and terminal.
@@ -41,7 +42,16 @@ pub struct Hosted {
     pub at: Timestamp,
     pub opening: Opening,
     /// The document that the context was begun from.
-    pub handoff: Option<String>,
+    pub handoff: Option<HostedHandoff>,
+}
+
+/// A handoff that the host has made by itself: all that is known of it here.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HostedHandoff {
+    /// Where it lies; the name of the file is the handoff's id.
+    pub document: String,
+    pub trigger: Trigger,
+    pub author: Author,
 }
 
 /// The host's own prompt is taken by then, and its first turn is under way for as long.
@@ -122,13 +132,68 @@ impl Session {
     }
 
     fn begin_generation(&mut self, told: &Hosted, now: Timestamp) {
+        let handoff = told.handoff.as_ref();
+        let mut handoff = handoff.and_then(|handed| self.handed_over(handed, told.at, now));
         let next = told.generation.0.max(self.rec.generation.next().0);
         self.rec.generation = Generation(next.saturating_sub(1));
         let (conversation, transcript) = (told.conversation.clone(), told.transcript.clone());
         self.new_generation(conversation, transcript, told.at, now);
-        if let Some(path) = &told.handoff {
-            self.record_line(EntryKind::Handoff, format!("sm run has handed over {path}"));
+        if let Some(handed) = &told.handoff {
+            let text = format!("sm run has handed over {}", handed.document);
+            self.record_line(EntryKind::Handoff, text);
         }
+        if let Some(handoff) = &mut handoff {
+            handoff.to = Some(self.rec.generation);
+        }
+        self.changes.handoffs.extend(handoff);
+    }
+
+    /// For the history: the host has done it, and nothing of it is to be done here. It has no folder
+    /// of its own, and so nothing that could be removed with the session.
+    fn handed_over(
+        &self,
+        handed: &HostedHandoff,
+        at: Timestamp,
+        now: Timestamp,
+    ) -> Option<Handoff> {
+        let name = handed.document.rsplit('/').next().unwrap_or_default();
+        let id = HandoffId::new(name.strip_suffix(".md").unwrap_or(name)).ok()?;
+        let usage = self.rec.usage.as_ref();
+        Some(Handoff {
+            id,
+            state: HandoffState::Done,
+            trigger: handed.trigger,
+            author: handed.author,
+            carrier: Carrier::Relaunch,
+            from: self.rec.generation,
+            to: None,
+            from_conversation: self.rec.conversation.clone(),
+            turn: self.rec.turn,
+            document: handed.document.clone(),
+            copy: handed.document.clone(),
+            folder: String::new(),
+            artifacts: Vec::new(),
+            steps: vec![Step {
+                at: now,
+                text: "made by sm run".to_owned(),
+            }],
+            tokens_before: usage.and_then(|usage| usage.tokens),
+            tokens_after: None,
+            created_at: at.min(now),
+            done_at: Some(now),
+            given: handed.document.clone(),
+            wake: None,
+            wake_text: String::new(),
+            wakes: 0,
+            began_at: None,
+            prompted_at: None,
+            clears: 0,
+            relaunches: 0,
+            entered_at: None,
+            stashed: None,
+            unproven: false,
+            course: Course::Forward,
+        })
     }
 
     fn hosted_between(&mut self, now: Timestamp) {

@@ -25,7 +25,7 @@ mod state;
 mod tests;
 mod watch;
 
-pub use hosted::{Host, Hosted, Opening};
+pub use hosted::{Host, Hosted, HostedHandoff, Opening};
 pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
 

@@ -18,8 +18,8 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sm_agents::kind;
 use sm_core::{
-    AgentKind, ConversationId, Event, Generation, Hosted, NewSession, Opening, Process, Session,
-    SessionId, Timestamp,
+    AgentKind, Author, ConversationId, Event, Generation, Hosted, HostedHandoff, NewSession,
+    Opening, Process, Session, SessionId, Timestamp, Trigger,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,8 +92,16 @@ fn hosted(body: &RunBody) -> Result<Hosted, ApiError> {
             true => Opening::Prompted,
             false => Opening::Open,
         },
-        handoff: body.handoff.clone(),
+        handoff: body.handoff.clone().map(|document| HostedHandoff {
+            document,
+            trigger: named(&body.handoff_trigger, Trigger::named).unwrap_or(Trigger::Person),
+            author: named(&body.handoff_author, Author::named).unwrap_or(Author::Person),
+        }),
     })
+}
+
+fn named<T>(word: &Option<String>, of: fn(&str) -> Option<T>) -> Option<T> {
+    word.as_deref().and_then(of)
 }
 
 fn host(body: &RunBody) -> RunHost {

@@ -108,8 +108,10 @@ pub struct RunBody {
     pub at: i64,
     /// It was begun with a prompt of the run's own, whose turn is not over.
     pub prompted: bool,
-    /// The document that it was begun from.
+    /// The document that it was begun from; why it was made, and by whom, in the words of handoffs.
     pub handoff: Option<String>,
+    pub handoff_trigger: Option<String>,
+    pub handoff_author: Option<String>,
     /// It is over.
     pub ended: Option<EndBody>,
 }

@@ -103,7 +103,11 @@ impl Session {
             return refused("this context is being left already");
         }
         let replaced = state.asked.replace(id.clone());
-        state.documents.insert(id.clone(), text);
+        let by = match body.person {
+            true => Trigger::Person,
+            false => Trigger::Agent,
+        };
+        state.documents.insert(id.clone(), (by, text));
         // It says so before its turn ends; nothing is to be done until then.
         state.rotation.step(Event::HandedOver {
             document: id.clone(),

@@ -167,7 +167,7 @@ impl Rotating {
         let mut state = session.lock();
         state.from = handed.as_ref().map(|handed| {
             let path = setup.place.archived(&handed.id);
-            path.to_string_lossy().into_owned()
+            (path.to_string_lossy().into_owned(), handed.by)
         });
         state.begin_again(handed);
         if let Err(error) = setup.place.ensure() {

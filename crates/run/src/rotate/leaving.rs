@@ -11,7 +11,7 @@ use sm_channel::{
     Channel, ChannelError, ChannelName, HandoffId, Kind, Loaded, NewHandoff, Occupied, Place, Put,
     RealFiles, Status, Which, header_of,
 };
-use sm_core::AgentKind;
+use sm_core::{AgentKind, Author, Trigger};
 use sm_daemon::{Keeper, Source, clock, pins, repository_now};
 use sm_ledger::{Frame, document as ledger_document};
 
@@ -32,6 +32,30 @@ const MAKING: Duration = Duration::from_secs(15);
 const MOST_PINS: usize = 2_000;
 /// No record is so long.
 const LARGEST_RECORD: u64 = 1 << 30;
+
+/// Why a handoff was made, and who wrote it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct By {
+    pub trigger: Trigger,
+    pub author: Author,
+}
+
+impl By {
+    /// It lay there.
+    pub const SOMEBODY: Self = Self {
+        trigger: Trigger::Person,
+        author: Author::Person,
+    };
+}
+
+/// Whose document it is, where one was given.
+fn writes(asked: Trigger) -> Author {
+    match asked {
+        Trigger::Agent | Trigger::CompactionImminent | Trigger::Compacted => Author::Agent,
+        Trigger::Person => Author::Person,
+        Trigger::Threshold => Author::Ledger,
+    }
+}
 
 impl Session {
     fn channel(&self) -> Channel<RealFiles> {
@@ -100,23 +124,51 @@ impl Session {
             background.extend(background::terminals(transcript));
         }
         let background = background.as_slice();
-        let (kind, text) = match &leaving.document {
+        let mut trigger = match leaving.why {
+            Why::Full => Trigger::Threshold,
+            Why::Agent => Trigger::Agent,
+            Why::Signal => Trigger::Person,
+        };
+        let (kind, author, text) = match &leaving.document {
             Document::Agents(asked) => {
-                let text = self.lock().documents.get(asked).cloned();
+                let text = self.lock().documents.get(asked).cloned().map(|(by, text)| {
+                    trigger = by;
+                    text
+                });
                 let ours = self.automatic(&session, background);
-                let text = match text.filter(|text| !text.trim().is_empty()) {
-                    Some(text) => document::agents(&text, background),
-                    None => ours, // asked for without one (`--auto`)
-                };
-                (Kind::Manual, text)
+                match text.filter(|text| !text.trim().is_empty()) {
+                    Some(text) => {
+                        let text = document::agents(&text, background);
+                        (Kind::Manual, writes(trigger), text)
+                    }
+                    None => (Kind::Manual, Author::Ledger, ours), // without one (`--auto`)
+                }
             }
             Document::Found => match self.found(&session)? {
-                Some(loaded) => return Ok(self.handed(&loaded)),
-                None => (Kind::Auto, self.automatic(&session, background)),
+                Some(loaded) => {
+                    return Ok(Handed {
+                        by: By {
+                            trigger,
+                            author: Author::Person,
+                        },
+                        ..self.handed(&loaded)
+                    });
+                }
+                None => {
+                    let text = self.automatic(&session, background);
+                    (Kind::Auto, Author::Ledger, text)
+                }
             },
-            Document::Ledger => (Kind::Auto, self.automatic(&session, background)),
+            Document::Ledger => {
+                let text = self.automatic(&session, background);
+                (Kind::Auto, Author::Ledger, text)
+            }
         };
-        self.create(&session, kind, &text)
+        let handed = self.create(&session, kind, &text)?;
+        Ok(Handed {
+            by: By { trigger, author },
+            ..handed
+        })
     }
 
     /// What names the session in the channel: the conversation, where the agent has one.
@@ -192,6 +244,7 @@ impl Session {
                 put: Put::Current,
                 id: loaded.id.clone(),
                 inline: given.inline(room) + &pins,
+                by: By::SOMEBODY,
                 prompt: match inlines {
                     true => given.prompt(),
                     false => given.prompt_with_document() + &pins,
@@ -231,20 +284,25 @@ impl Session {
 
     /// What was handed over before the process ended by itself: it is not to be lost.
     pub fn keep_asked(&self) -> Result<Option<Handed>, ChannelError> {
-        let (session, text) = {
+        let (session, (trigger, text)) = {
             let state = self.lock();
             let asked = state.asked.as_ref().and_then(|id| state.documents.get(id));
-            let Some(text) = asked.cloned() else {
+            let Some(asked) = asked.cloned() else {
                 return Ok(None);
             };
-            (self.session_name(&state), text)
+            (self.session_name(&state), asked)
         };
         let _one = self.one_at_a_time();
-        let text = match text.trim().is_empty() {
-            true => self.automatic(&session, &[]), // asked for without one (`--auto`)
-            false => text,
+        let (author, text) = match text.trim().is_empty() {
+            // asked for without one (`--auto`)
+            true => (Author::Ledger, self.automatic(&session, &[])),
+            false => (writes(trigger), text),
         };
         let kept = self.create(&session, Kind::Manual, &text);
+        let kept = kept.map(|handed| Handed {
+            by: By { trigger, author },
+            ..handed
+        });
         if let Err(error) = &kept {
             self.log(&format!("what was handed over could not be kept: {error}"));
         }

@@ -153,6 +153,7 @@ impl Session {
         let (cols, rows) = self.screen.size().unwrap_or((120, 40));
         let state = self.lock();
         let leaving = state.rotation.is_leaving();
+        let by = state.from.as_ref().map(|(_, by)| *by);
         RunBody {
             agent: setup.agent.as_str().to_owned(),
             cwd: setup.cwd.to_string_lossy().into_owned(),
@@ -176,7 +177,9 @@ impl Session {
                 .map(|follower| follower.path().to_string_lossy().into_owned()),
             at: state.begun.0,
             prompted: state.opening,
-            handoff: state.from.clone(),
+            handoff: state.from.as_ref().map(|(path, _)| path.clone()),
+            handoff_trigger: by.map(|by| by.trigger.word().to_owned()),
+            handoff_author: by.map(|by| by.author.word().to_owned()),
             ended: None,
         }
     }

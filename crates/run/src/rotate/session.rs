@@ -17,12 +17,13 @@ use sm_client::Paths;
 use sm_client::process::Process;
 use sm_core::effect::Answer;
 use sm_core::signal::{BreakReason, ContextSource, EndReason, Origin, Signal};
-use sm_core::{AgentKind, ConversationId};
+use sm_core::{AgentKind, ConversationId, Trigger};
 use sm_daemon::{Keeper, clock};
 
 use super::desk::Desk;
 use super::folder::{About, Folder};
 use super::hands::Entries;
+use super::leaving::By;
 use super::level::{Reading, status_line};
 use super::link::Link;
 use super::person::Replay;
@@ -70,6 +71,7 @@ pub struct Handed {
     pub put: Put,
     pub inline: String,
     pub prompt: String,
+    pub by: By,
 }
 
 /// What a context is left for, once that is decided.
@@ -93,7 +95,7 @@ pub struct State {
     /// It began with our own prompt, and that turn is not over.
     pub opening: bool,
     /// The document that it began from.
-    pub from: Option<String>,
+    pub from: Option<(String, By)>,
     pub(super) window: Option<u64>,
     pub(super) tokens: Option<u64>,
     answered: bool,
@@ -114,8 +116,8 @@ pub struct State {
     pub pending: Option<Handed>,
     /// For the next process.
     pub prepared: Option<Handed>,
-    /// What was handed over with `sm handoff` and has not run: the asker's id and the text.
-    pub documents: HashMap<String, String>,
+    /// What was handed over with `sm handoff` and has not run: by its id, who asked and the text.
+    pub documents: HashMap<String, (Trigger, String)>,
     pub asked: Option<String>,
     /// What people have said in the contexts before this one.
     pub earlier: Vec<String>,

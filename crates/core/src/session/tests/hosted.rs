@@ -1,7 +1,8 @@
 //! A session whose agent `sm run` owns: process and context are what the run says.
 
 use super::*;
-use crate::session::{Host, Hosted, Opening};
+use crate::handoff::{Author, HandoffState, Trigger};
+use crate::session::{Host, Hosted, HostedHandoff, Opening};
 
 fn hosted(generation: u32, pid: Option<u32>, conversation: &str, at: i64) -> Hosted {
     Hosted {
@@ -154,4 +155,32 @@ fn one_that_is_restored_is_no_longer_the_runs() {
         _ => false,
     };
     assert!(launched.effects.iter().any(resumes));
+}
+
+#[test]
+fn what_the_run_hands_over_is_in_the_history_once() {
+    let mut bench = bench();
+    let at = bench.now.0;
+    let told = Hosted {
+        handoff: Some(HostedHandoff {
+            document: "/h/.claude/handoff/archive/HO-20260102-030405-c1.md".into(),
+            trigger: Trigger::Threshold,
+            author: Author::Ledger,
+        }),
+        ..hosted(2, Some(11), "c2", at)
+    };
+    let began = tell(&mut bench, told.clone());
+    let [handoff] = began.handoffs.as_slice() else {
+        panic!("{began:?}");
+    };
+    assert_eq!(handoff.id.as_str(), "HO-20260102-030405-c1");
+    assert_eq!(handoff.state, HandoffState::Done);
+    assert_eq!(
+        (handoff.from, handoff.to),
+        (Generation(1), Some(Generation(2)))
+    );
+    assert_eq!(handoff.from_conversation, Some(conversation("c1")));
+    assert_eq!(handoff.folder, "", "nothing that is removed with it");
+    assert!(bench.session.record().open_handoff().is_none());
+    assert_eq!(tell(&mut bench, told), Outcome::default());
 }
