@@ -20,7 +20,6 @@ mod terminal;
 #[cfg(test)]
 mod tests;
 
-
 use clap::Args;
 
 use crate::client::{Daemon, Which};
