@@ -76,7 +76,7 @@ impl Desk {
     fn glass<T>(&self, reading: impl FnOnce(&Glass) -> T) -> Option<T> {
         match self.agent {
             AgentKind::Claude | AgentKind::Codex => self.screen.read_as(reading),
-            AgentKind::Generic => None,
+            AgentKind::Native | AgentKind::Generic => None,
         }
     }
 

@@ -169,7 +169,7 @@ impl Session {
     pub fn new(setup: Setup, rotation: Rotation, bell: UnixStream) -> Self {
         let screen = Arc::new(Screen::new(match setup.agent {
             AgentKind::Claude | AgentKind::Codex => Flood::Read,
-            AgentKind::Generic => Flood::Drop,
+            AgentKind::Native | AgentKind::Generic => Flood::Drop,
         }));
         Self {
             desk: Mutex::new(Desk::new(setup.agent, Arc::clone(&screen))),
