@@ -13,7 +13,9 @@ fi
 stamp=web/node_modules/.installed
 wanted=$(cksum <web/package-lock.json)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
-    if (cd web && npm ci --no-audit --no-fund --loglevel=error); then
+    # Not `npm ci`: where a registry lacks the packages of other platforms, it refuses the lock file.
+    # The versions are the lock file's all the same, and it is not written.
+    if (cd web && npm install --no-save --include=optional --no-audit --no-fund --loglevel=error); then
         printf '%s' "$wanted" >"$stamp"
     else
         say "the packages of web/ could not be installed: the checks of the dashboard are skipped"

@@ -64,6 +64,9 @@ fn a_machine_where_all_is_well() {
             .unwrap()
             .starts_with("2.1.0 (Claude Code)")
     );
+    // it lies beside the sm that is tested
+    let agent = check(&checks, "sm-agent");
+    assert_eq!(agent["verdict"], "ok", "{agent}");
     let mut human = home.sm(&["doctor"]);
     human
         .env("PATH", home.path().join("bin"))

@@ -1,4 +1,4 @@
-//! The programs sm needs: tmux, the agents, and its own sm-hook.
+//! The programs sm needs: tmux, the agents, and those that are installed with it.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -22,7 +22,8 @@ pub fn check(config: &Config) -> Vec<Check> {
     std::thread::scope(|scope| {
         let all = [
             scope.spawn(|| Some(tmux(&config.tmux.program))),
-            scope.spawn(|| Some(hook())),
+            scope.spawn(|| Some(own(&HOOK))),
+            scope.spawn(|| Some(own(&AGENT))),
             scope.spawn(|| {
                 let install = "npm install -g @anthropic-ai/claude-code";
                 Some(agent("claude", claude, install))
@@ -109,28 +110,50 @@ fn needs_node(program: &Path) -> bool {
             .is_some_and(|line| line.contains("node"))
 }
 
-fn hook() -> Check {
-    const INSTALL: &str = "install sm and sm-hook into the same directory: `make install`";
+/// A program that is installed with sm, and is of the same version.
+struct Own {
+    name: &'static str,
+    /// What does not work without it.
+    missing: &'static str,
+    /// Made of a text and its remedy where it is missing or does not run.
+    worst: fn(&str, String, String) -> Check,
+}
+
+const HOOK: Own = Own {
+    name: "sm-hook",
+    missing: "not found: without it sm does not know what agents do",
+    worst: |name, text, remedy| Check::broken(name, text, remedy),
+};
+
+const AGENT: Own = Own {
+    name: "sm-agent",
+    missing: "not found: `sm agent`, `sm new native` and documents written by a model need it",
+    worst: |name, text, remedy| Check::warning(name, text, remedy),
+};
+
+fn own(program: &Own) -> Check {
+    const INSTALL: &str = "install all of sm into the same directory: `make install`";
+    let name = program.name;
     let beside = std::env::current_exe()
         .ok()
-        .and_then(|own| Some(own.parent()?.join("sm-hook")))
+        .and_then(|own| Some(own.parent()?.join(name)))
         .filter(|path| path.is_file());
-    let Some(path): Option<PathBuf> = beside.or_else(|| find_program("sm-hook")) else {
-        return Check::broken(
-            "sm-hook",
-            "not found: without it sm does not know what agents do",
-            INSTALL,
-        );
+    let Some(path): Option<PathBuf> = beside.or_else(|| find_program(name)) else {
+        return (program.worst)(name, program.missing.to_owned(), INSTALL.to_owned());
     };
     match version(&path, "--version") {
-        Err(why) => Check::broken("sm-hook", format!("{} {why}", path.display()), INSTALL),
+        Err(why) => (program.worst)(
+            name,
+            format!("{} {why}", path.display()),
+            INSTALL.to_owned(),
+        ),
         Ok(said) => {
             let own = env!("CARGO_PKG_VERSION");
             if said.split_whitespace().last() == Some(own) {
-                Check::ok("sm-hook", format!("{own} ({})", path.display()))
+                Check::ok(name, format!("{own} ({})", path.display()))
             } else {
                 Check::warning(
-                    "sm-hook",
+                    name,
                     format!("{} is {said}, but sm is {own}", path.display()),
                     INSTALL,
                 )
