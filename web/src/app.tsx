@@ -1,6 +1,6 @@
 // The frame of every page: where one is, whether the daemon answers, help.
 
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { link } from "./live";
 import { Overview } from "./overview/overview";
 import { address, place } from "./route";
@@ -12,7 +12,8 @@ import { Dialog } from "./ui/dialog";
 export function App() {
   const [help, setHelp] = useState(false);
   const at = place.value;
-  useEffect(() => {
+  // Before the picture: a key pressed right after it must not be lost.
+  useLayoutEffect(() => {
     const key = (event: KeyboardEvent): void => {
       if (event.target instanceof HTMLElement && event.target.closest("input,textarea,select,.xterm")) return;
       if (event.key === "?") setHelp(true);

@@ -1,7 +1,7 @@
 // The overview: what needs a person first, then every session.
 
 import { computed, signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { address } from "../route";
 import { sessions } from "../store";
 import { type Attention, attention, type Grouping, group, matches, type Order, sort } from "../sorting";
@@ -56,7 +56,8 @@ const NEED: Record<Attention["need"], string> = {
 
 export function Overview() {
   const box = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  // Before the picture: a key pressed right after it must not be lost.
+  useLayoutEffect(() => {
     const key = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const inField = event.target instanceof HTMLElement && event.target.closest("input,select,textarea");

@@ -1,6 +1,6 @@
 // One session: its head, what can be done with it, and one view at a time.
 
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { address, go, type Tab, TABS } from "../route";
 import { sessions } from "../store";
 import { link } from "../live";
@@ -23,7 +23,8 @@ import { Timeline } from "./timeline";
 export function SessionView({ id, tab }: { id: string; tab: Tab }) {
   sessions.ids.value;
   const known = sessions.get(id);
-  useEffect(() => {
+  // Before the picture: a key pressed right after it must not be lost.
+  useLayoutEffect(() => {
     const key = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const target = event.target;

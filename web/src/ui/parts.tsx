@@ -73,6 +73,9 @@ export type Loaded<T> =
   | { kind: "failed"; error: Error }
   | { kind: "there"; value: T };
 
+/// The daemon was not there: it is asked again.
+const AGAIN_MS = 2000;
+
 /// Loads once, and again whenever `by` changes; what was there stays until the new is.
 export function useLoaded<T>(
   load: () => Promise<T>,
@@ -82,14 +85,19 @@ export function useLoaded<T>(
   const [again, setAgain] = useState(0);
   useEffect(() => {
     let wanted = true;
+    let timer = 0;
     load().then(
       (value) => wanted && set({ kind: "there", value }),
-      (error: unknown) =>
-        wanted &&
-        set({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) }),
+      (error: unknown) => {
+        if (!wanted) return;
+        set({ kind: "failed", error: error instanceof Error ? error : new Error(String(error)) });
+        if (error instanceof Refused && error.status === 0)
+          timer = window.setTimeout(() => setAgain((count) => count + 1), AGAIN_MS);
+      },
     );
     return () => {
       wanted = false;
+      clearTimeout(timer);
     };
   }, [...by, again]);
   return [state, () => setAgain((count) => count + 1)];

@@ -268,7 +268,13 @@ fn without_times(text: &str) -> String {
             let at = ["HANDOFF-ID", "CREATED", "HO-2"];
             if at.iter().any(|key| line.contains(key)) {
                 let same = line.replace(|c: char| c.is_ascii_digit(), "0");
-                same.replace("c00cc000x0", "c00cc000") + "\n"
+                // a second one of the same second has a number after its name
+                match same.split_once("c00cc000x") {
+                    Some((before, more)) => {
+                        format!("{before}c00cc000{}\n", more.trim_start_matches('0'))
+                    }
+                    None => same + "\n",
+                }
             } else {
                 line.to_owned() + "\n"
             }
