@@ -68,6 +68,8 @@ fn scenario(name: &str) {
     let sm = world.command(&[]);
     let mut node = Command::new("node");
     node.arg(web.join("test/browser").join(format!("{name}.mjs")))
+        // agents work where they are started, and write there
+        .current_dir(world.env.project())
         .env_clear()
         .envs(
             sm.get_envs()
