@@ -80,7 +80,7 @@ function eldest(session: Session, known: ReadonlyMap<string, Session>): Session 
   return at;
 }
 
-export type Need = "person" | "lost" | "critical" | "held" | "rolled-back" | "quiet" | "failed";
+export type Need = "person" | "lost" | "critical" | "held" | "quiet" | "failed";
 
 export interface Attention {
   session: Session;
@@ -88,7 +88,7 @@ export interface Attention {
   text: string;
 }
 
-const URGENCY: Need[] = ["person", "lost", "failed", "rolled-back", "critical", "held", "quiet"];
+const URGENCY: Need[] = ["person", "lost", "failed", "critical", "held", "quiet"];
 
 /// What a person should look at, most pressing first. A session may have several.
 export function attention(sessions: readonly Session[], critical: number): Attention[] {
@@ -102,7 +102,6 @@ export function attention(sessions: readonly Session[], critical: number): Atten
     else if (session.state === "lost") add("lost", session.state_reason);
     else if (session.state === "exited" && session.attention !== null)
       add("failed", session.state_reason);
-    if (session.handoff?.state === "rolled_back") add("rolled-back", "a handoff was taken back");
     const used = session.context.used_percentage;
     if (alive && used !== null && used >= critical)
       add("critical", `context ${Math.round(used)} % full`);

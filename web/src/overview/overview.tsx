@@ -5,7 +5,6 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { address } from "../route";
 import { sessions } from "../store";
 import { type Attention, attention, type Grouping, group, matches, type Order, sort } from "../sorting";
-import { link } from "../live";
 import { thresholds } from "../ui/thresholds";
 import { remembered } from "../ui/remembered";
 import { Row } from "./row";
@@ -48,7 +47,6 @@ const NEED: Record<Attention["need"], string> = {
   person: "waits for you",
   lost: "lost",
   failed: "ended badly",
-  "rolled-back": "handoff taken back",
   critical: "context nearly full",
   held: "message held",
   quiet: "no samples",
@@ -76,7 +74,8 @@ export function Overview() {
     return () => removeEventListener("keydown", key);
   }, []);
 
-  if (link.value.kind === "connecting") return <Skeleton />;
+  // Nothing was told yet: that there are no sessions is not known either.
+  if (sessions.beat.value === 0) return <Skeleton />;
   if (sessions.ids.value.length === 0) return <FirstRun />;
   const { working, waiting, idle, other } = counts.value;
   return (

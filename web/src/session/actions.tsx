@@ -5,19 +5,23 @@ import { useState } from "preact/hooks";
 import { ask, freshId, of } from "../api";
 import { Dialog } from "../ui/dialog";
 import { tell, tellFailure } from "../ui/parts";
-import type { HandoffAnswer, Session } from "../types";
+import type { Happening, HandoffAnswer, Session } from "../types";
 
 type Question = "handoff" | "rename" | "kill" | "restore" | null;
 
-export function Actions({ session }: { session: Session }) {
+/// What the history says while a model writes; whatever comes after it ends that.
+const WRITING = "a model is asked to write the document";
+
+export function Actions({ session, history }: { session: Session; history: readonly Happening[] }) {
   const [question, ask_] = useState<Question>(null);
+  const writing = history.findLast((event) => event.kind === "handoff")?.text === WRITING;
   const over = session.state === "exited" || session.state === "lost";
   const close = (): void => ask_(null);
   return (
     <div class="actions" role="group" aria-label="Actions">
-      {session.handoff ? (
+      {session.handoff || writing ? (
         <button type="button" onClick={() => cancelHandoff(session)}>
-          Cancel handoff
+          {writing ? "Cancel writing" : "Cancel handoff"}
         </button>
       ) : (
         <button type="button" onClick={() => ask_("handoff")}>
@@ -56,15 +60,16 @@ interface Asked {
 function AskHandoff({ session, onClose }: Asked) {
   const [how, setHow] = useState<"auto" | "generate" | "self">("auto");
   const [focus, setFocus] = useState("");
-  // Single quotes: whatever is written into the field stays one word of the shell.
-  const command = `sm handoff --generate${focus === "" ? "" : ` '${focus.replaceAll("'", "'\\''")}'`} --session ${session.name}`;
   const begin = (): void => {
     const answered = (answer: HandoffAnswer): void => {
       if (answer.error !== undefined) tell("bad", `no handoff: ${answer.error}`);
+      else if (answer.status === "generating")
+        tell("good", "a model writes the document; what comes of it is in the timeline");
       else tell("good", "the handoff is scheduled; its steps are under “handoffs”");
     };
     if (how === "auto") ask<HandoffAnswer>("POST", `${of(session.id)}/handoff/auto`).then(answered, tellFailure);
-    else if (how === "generate") copy(command);
+    else if (how === "generate")
+      ask<HandoffAnswer>("POST", `${of(session.id)}/handoff/generate`, { focus }).then(answered, tellFailure);
     else
       ask<unknown>("POST", `${of(session.id)}/messages`, {
         id: freshId(),
@@ -82,7 +87,7 @@ function AskHandoff({ session, onClose }: Asked) {
         </label>
         <label>
           <input type="radio" name="how" checked={how === "generate"} onChange={() => setHow("generate")} /> a
-          model, in one extra request: with the keys of your shell, which a browser does not have
+          model, in one extra request: costs tokens; the session goes on meanwhile
         </label>
         <label>
           <input type="radio" name="how" checked={how === "self"} onChange={() => setHow("self")} /> the agent
@@ -95,14 +100,19 @@ function AskHandoff({ session, onClose }: Asked) {
           <input value={focus} onInput={(event) => setFocus(event.currentTarget.value)} />
         </label>
       )}
-      {how === "generate" && <pre tabIndex={0}>{command}</pre>}
+      {how === "generate" && (
+        <p class="quiet">
+          Written with the environment the daemon was started in. If a key is missing there, the timeline says
+          so; then, in your shell: <code>sm handoff --generate --session {session.name}</code>
+        </p>
+      )}
       <p class="quiet">
         The old conversation is kept. If the successor does not receive the document, sm goes back to it.
       </p>
       <div class="buttons">
         <button type="submit">Not now</button>
         <button type="submit" class="primary" onClick={begin}>
-          {how === "generate" ? "Copy the command" : "Hand over"}
+          Hand over
         </button>
       </div>
     </Dialog>

@@ -3,8 +3,8 @@
 
 import { Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
-import { of } from "../api";
-import { tell } from "../ui/parts";
+import { ask, of } from "../api";
+import { tell, tellFailure } from "../ui/parts";
 import type { Phase } from "./terminal";
 
 interface Told {
@@ -74,6 +74,11 @@ export class Screen {
     this.setTaken(false);
   }
 
+  /// The session lives again after its terminal had ended.
+  again(): void {
+    this.connect();
+  }
+
   close(): void {
     this.over = true;
     clearTimeout(this.timer);
@@ -141,7 +146,18 @@ export class Screen {
       case "ended":
         this.setTaken(false);
         this.listener.phase("ended", "");
+        // It had ended before anybody looked: the archive has what it showed.
+        if (this.drawn === 0) void this.showLast();
         break;
+    }
+  }
+
+  private async showLast(): Promise<void> {
+    try {
+      const told = await ask<{ text: string }>("GET", `${of(this.session)}/output?lines=200`);
+      if (!this.over && this.drawn === 0) this.terminal.write(told.text.replaceAll("\n", "\r\n"));
+    } catch (error) {
+      if (!this.over) tellFailure(error);
     }
   }
 

@@ -76,7 +76,7 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
         <span class="quiet">
           {tokens(session.context.tokens)} / {tokens(session.context.window)}
         </span>
-        <Actions session={session} />
+        <Actions session={session} history={history.events} />
         <p class="why">
           {session.attention ?? session.state_reason} · <Ago at={session.changed_at} /> ·{" "}
           <code title={session.cwd}>{session.cwd}</code>

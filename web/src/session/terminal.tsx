@@ -38,6 +38,11 @@ export function TerminalView({ session }: { session: Session }) {
     };
   }, [session.id]);
 
+  const over = session.state === "exited" || session.state === "lost";
+  useEffect(() => {
+    if (phase === "ended" && !over) screen.current?.again();
+  }, [phase, over]);
+
   return (
     <section class="terminal" aria-label="Terminal">
       <p class="bar">

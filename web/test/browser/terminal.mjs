@@ -59,4 +59,14 @@ await scenario(async ({ page }) => {
   await same(page, "and are shown");
   await page.getByRole("button", { name: "Give back" }).click();
   await page.getByText("Live, read-only.").waitFor();
+
+  // Ended, looked at anew, and brought back.
+  run("kill", "api");
+  await page.getByText("The agent has ended").waitFor();
+  await page.reload();
+  await page.getByText("The agent has ended").waitFor();
+  await eventually("what it showed is there", async () => (await shown(page)).includes("something to look at"));
+  run("restore", "api", "--detach");
+  await page.getByText("Live, read-only.").waitFor();
+  await same(page, "the new one is shown");
 });

@@ -83,7 +83,11 @@ pub async fn start(
         let text = match outcome {
             Outcome::Done => return, // that it is scheduled is said by the session
             Outcome::Cancelled => "the document being written was cancelled".to_owned(),
-            Outcome::Failed(why) => format!("no document was handed over: {why}"),
+            Outcome::Failed(why) => format!(
+                "no document was handed over, the session goes on as it was: {why}; in a shell with \
+                 your keys: sm handoff --generate --session {}",
+                record.name
+            ),
         };
         note(&hub, &record, "handoff", &text).await;
     });
@@ -125,20 +129,20 @@ async fn run(hub: &Shared, session: &SessionId, focus: &str, stop: &Cancellation
         let said = said(stderr).await;
         (child.wait().await, said)
     };
-    let ended = tokio::select! {
-        ended = ended => Some(ended),
-        () = stop.cancelled() => None,
-        () = hub.stop.cancelled() => None,
-        () = tokio::time::sleep(PATIENCE) => None,
-    };
-    match ended {
-        Some((Ok(status), _)) if status.success() => Outcome::Done,
-        Some((_, said)) => Outcome::Failed(why(&said)),
-        None => {
-            end(&mut child).await;
-            Outcome::Cancelled
+    let outcome = tokio::select! {
+        (status, said) = ended => return match status {
+            Ok(status) if status.success() => Outcome::Done,
+            Ok(_) | Err(_) => Outcome::Failed(why(&said)),
+        },
+        () = stop.cancelled() => Outcome::Cancelled,
+        () = hub.stop.cancelled() => Outcome::Failed("the daemon was stopped meanwhile".into()),
+        () = tokio::time::sleep(PATIENCE) => {
+            let minutes = PATIENCE.as_secs() / 60;
+            Outcome::Failed(format!("it was not written within {minutes} minutes"))
         }
-    }
+    };
+    end(&mut child).await;
+    outcome
 }
 
 /// All that it says, as far as it is wanted; the rest is taken and dropped.

@@ -7,8 +7,6 @@
 use super::connect::Start;
 use super::handle::Tmux;
 use super::ids::PaneId;
-use super::pane::fields_format;
-use super::quote::quote;
 use super::typing::{Typed, guarded, typed};
 use crate::error::Error;
 use std::fmt::Write as _;
@@ -50,20 +48,7 @@ const TYPED_AT_ONCE: usize = 512;
 impl Tmux {
     pub async fn picture(&self, pane: PaneId) -> Result<Picture, Error> {
         // -N: blanks at the end of a line may have a colour
-        let line = format!(
-            "capture-pane -p -e -N -S 0 -t {pane} ; display-message -p -t {pane} {}",
-            quote(&fields_format(&TOLD)),
-        );
-        let replies = self.run(line, Start::Never).await?;
-        let [shown, told] = &replies[..] else {
-            return Err(Error::Unexpected(format!(
-                "{} replies to a capture",
-                replies.len()
-            )));
-        };
-        let told = told.lines.first().map(String::as_str).unwrap_or_default();
-        paint(&shown.lines, told)
-            .ok_or_else(|| Error::Unexpected(format!("a pane described as {told:?}")))
+        self.captured(pane, " -e -N -S 0", &TOLD, paint).await
     }
 
     /// Types bytes as a keyboard would, unchanged. Not into copy mode, nor into a dead pane.

@@ -57,10 +57,21 @@ impl Tmux {
     pub async fn capture(&self, pane: PaneId, what: Capture) -> Result<Screen, Error> {
         let colours = if what.colours { " -e" } else { "" };
         // -S 0 is the first row of the screen, negative numbers are history.
+        let how = format!("{colours} -S {}", -i64::from(what.history_lines));
+        self.captured(pane, &how, &LOOKED_AT, parse_screen).await
+    }
+
+    /// What a pane shows and what is told of it, at one moment, as `read` understands the two.
+    pub(super) async fn captured<T>(
+        &self,
+        pane: PaneId,
+        how: &str,
+        told: &[&str],
+        read: impl FnOnce(&[String], &str) -> Option<T>,
+    ) -> Result<T, Error> {
         let line = format!(
-            "capture-pane -p{colours} -S {} -t {pane} ; display-message -p -t {pane} {}",
-            -i64::from(what.history_lines),
-            quote(&fields_format(&LOOKED_AT)),
+            "capture-pane -p{how} -t {pane} ; display-message -p -t {pane} {}",
+            quote(&fields_format(told)),
         );
         let replies = self.run(line, Start::Never).await?;
         let [shown, told] = &replies[..] else {
@@ -70,7 +81,7 @@ impl Tmux {
             )));
         };
         let told = told.lines.first().map(String::as_str).unwrap_or_default();
-        parse_screen(&shown.lines, told)
+        read(&shown.lines, told)
             .ok_or_else(|| Error::Unexpected(format!("a pane described as {told:?}")))
     }
 }

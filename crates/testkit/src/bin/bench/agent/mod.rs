@@ -64,6 +64,16 @@ fn times_less(row: Row, ours: f64, other: Option<&f64>, least: f64, target: &str
     }
 }
 
+/// Times of both, and how many times faster ours has to be by the median.
+fn faster(row: Row, samples: &[Samples], least: f64) -> Row {
+    let (ours, other) = (samples[0].p50(), samples.get(1).map(Samples::p50));
+    let row = beside(row, ours, other.as_ref(), || {
+        format!("pi: {}", spread(&samples[1]))
+    });
+    let target = format!("at least {least:.0} times faster (p50)");
+    times_less(row, ours, other.as_ref(), least, &target)
+}
+
 fn starts(table: &mut Table, programs: &[Program]) -> Result<()> {
     let mut samples = vec![Samples::default(); programs.len()];
     for _ in 0..STARTS {
@@ -80,16 +90,7 @@ fn starts(table: &mut Table, programs: &[Program]) -> Result<()> {
         "from the start until it can be typed into",
         spread(&samples[0]),
     );
-    let (ours, other) = (samples[0].p50(), samples.get(1).map(Samples::p50));
-    let shown = || format!("pi: {}", spread(&samples[1]));
-    let row = beside(row, ours, other.as_ref(), shown);
-    table.row(times_less(
-        row,
-        ours,
-        other.as_ref(),
-        20.0,
-        "at least 20 times faster (p50)",
-    ));
+    table.row(faster(row, &samples, 20.0));
     Ok(())
 }
 
@@ -151,16 +152,7 @@ fn large(table: &mut Table, programs: &[Program]) -> Result<()> {
         "a session of 50 MB, from the start until it can be typed into",
         spread(&samples[0]),
     );
-    let (ours, other) = (samples[0].p50(), samples.get(1).map(Samples::p50));
-    let shown = || format!("pi: {}", spread(&samples[1]));
-    let row = beside(row, ours, other.as_ref(), shown);
-    table.row(times_less(
-        row,
-        ours,
-        other.as_ref(),
-        10.0,
-        "at least 10 times faster (p50)",
-    ));
+    table.row(faster(row, &samples, 10.0));
     table.row(
         Row::new("the same, the slowest", ms(samples[0].max()))
             .target("under 1 s", samples[0].max() < 1000.0),
