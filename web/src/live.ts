@@ -2,6 +2,7 @@
 // for good on some failures; it goes on after the last event that was seen, so that none is missed.
 
 import { signal } from "@preact/signals";
+import { remembered } from "./ui/remembered";
 import type { Sessions } from "./store";
 import type { Happening, Session } from "./types";
 
@@ -15,6 +16,10 @@ export type Link =
 
 export const link = signal<Link>({ kind: "connecting" });
 
+/// Whether sessions that have ended, and need nobody, are told too.
+export const ENDED: readonly ["hidden", "shown"] = ["hidden", "shown"];
+export const ended = remembered<"hidden" | "shown">("ended", ENDED);
+
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 4000;
 
@@ -22,10 +27,14 @@ export function follow(into: Sessions): void {
   let after: number | undefined;
   let wait = FIRST_WAIT_MS;
   let goneSince: number | undefined;
+  // The one that is listened to. None: the next is waited for.
+  let current: EventSource | null = null;
 
   const connect = (): void => {
+    const which = ended.peek() === "shown" ? "all" : "true";
     const query = after === undefined ? "" : `&after=${after}`;
-    const source = new EventSource(`/events?sessions=true${query}`);
+    const source = new EventSource(`/events?sessions=${which}${query}`);
+    current = source;
 
     const on = (kind: string, take: (data: string) => void): void => {
       source.addEventListener(kind, (event) => {
@@ -56,10 +65,9 @@ export function follow(into: Sessions): void {
       broken();
     };
 
-    let over = false;
     const broken = (): void => {
-      if (over) return;
-      over = true;
+      if (current !== source) return;
+      current = null;
       source.close();
       goneSince ??= Date.now();
       const since = goneSince;
@@ -81,4 +89,10 @@ export function follow(into: Sessions): void {
     };
   };
   connect();
+  // Another list is wanted. Where the next stream is waited for anyhow, it asks for that one.
+  ended.subscribe(() => {
+    if (current === null || current.url.includes("sessions=all") === (ended.peek() === "shown")) return;
+    current.close();
+    connect();
+  });
 }

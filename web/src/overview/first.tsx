@@ -1,5 +1,7 @@
 // No session yet: how to begin, in three lines.
 
+import { ended } from "../live";
+
 export function FirstRun() {
   return (
     <main class="first">
@@ -18,6 +20,19 @@ export function FirstRun() {
         Only want to look? <code>make demo</code> in sm's source folder starts an instance of its own
         with scripted agents, no account needed, and offers its dashboard at the end.
       </p>
+      {ended.value === "hidden" && (
+        <p>
+          <button
+            type="button"
+            class="link"
+            onClick={() => {
+              ended.value = "shown";
+            }}
+          >
+            Show sessions that have ended
+          </button>
+        </p>
+      )}
     </main>
   );
 }

@@ -2,6 +2,7 @@
 
 import { computed, signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { ENDED, ended } from "../live";
 import { address } from "../route";
 import { sessions } from "../store";
 import { type Attention, attention, type Grouping, group, matches, type Order, sort } from "../sorting";
@@ -105,6 +106,7 @@ export function Overview() {
         <Choice label="Sort" value={order} of={ORDERS} />
         <Choice label="Group" value={grouping} of={GROUPINGS} />
         <Choice label="Show as" value={layout} of={LAYOUTS} />
+        <Choice label="Ended" value={ended} of={ENDED} />
       </div>
       {shown.value.every((one) => one.sessions.length === 0) && (
         <p class="quiet">

@@ -1,11 +1,12 @@
 // One session: its head, what can be done with it, and one view at a time.
 
-import { useLayoutEffect } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
+import { ask, of, Refused } from "../api";
 import { address, go, type Tab, TABS } from "../route";
 import { sessions } from "../store";
 import { link } from "../live";
 import { Gauge } from "../ui/gauge";
-import { Ago, StateBadge } from "../ui/parts";
+import { Ago, StateBadge, tellFailure } from "../ui/parts";
 import { tokens } from "../words";
 import type { Session } from "../types";
 import { Actions } from "./actions";
@@ -42,22 +43,44 @@ export function SessionView({ id, tab }: { id: string; tab: Tab }) {
     return () => removeEventListener("keydown", key);
   }, [id]);
 
-  if (!known) {
-    if (link.value.kind === "connecting") return <main aria-busy="true" class="quiet">Loading…</main>;
-    return (
-      <main class="first">
-        <h1>No such session</h1>
-        <p>
-          It was removed, or ended long ago. <code>sm ls --all</code> lists everything that is kept.
-        </p>
-        <p>
-          <a href={address({ at: "overview" })}>All sessions</a>
-        </p>
-      </main>
-    );
-  }
+  if (!known) return <Unknown key={id} id={id} />;
   // Another session is another page: nothing of the one before may stay.
   return <Known key={id} session={known.value} tab={tab} />;
+}
+
+/// Not in the list: ended, perhaps, and still kept.
+function Unknown({ id }: { id: string }) {
+  const [missing, setMissing] = useState(false);
+  const live = link.value.kind === "live";
+  useEffect(() => {
+    if (!live) return;
+    ask<Session>("GET", of(id)).then(
+      (session) => {
+        sessions.change(session);
+      },
+      (error: unknown) => {
+        if (error instanceof Refused && error.status === 404) setMissing(true);
+        else tellFailure(error);
+      },
+    );
+  }, [id, live]);
+  if (!missing)
+    return (
+      <main aria-busy="true" class="quiet">
+        Loading…
+      </main>
+    );
+  return (
+    <main class="first">
+      <h1>No such session</h1>
+      <p>
+        It was removed. <code>sm ls --all</code> lists everything that is kept.
+      </p>
+      <p>
+        <a href={address({ at: "overview" })}>All sessions</a>
+      </p>
+    </main>
+  );
 }
 
 function Known({ session, tab }: { session: Session; tab: Tab }) {

@@ -100,11 +100,16 @@ export async function scenario(body) {
     env: { ...process.env, HOME: profile },
   });
   const complaints = [];
+  let page;
   try {
-    const page = await signedOut(browser, complaints);
+    page = await signedOut(browser, complaints);
     await body({ browser, page, complaints });
     const bad = complaints.filter((text) => !expected(text));
     if (bad.length > 0) throw new Error(`the page complained:\n${bad.join("\n")}`);
+  } catch (error) {
+    // what a person would have seen then
+    console.log(`${page?.url()}\n${await page?.locator("body").innerText()}\n${complaints.join("\n")}`);
+    throw error;
   } finally {
     await browser.close();
     rmSync(profile, { recursive: true, force: true });

@@ -50,4 +50,15 @@ await scenario(async ({ page }) => {
   await page.getByRole("button", { name: "Kill it" }).click();
   await page.locator("main .state", { hasText: "ended" }).first().waitFor();
   equal(json("show", "shop").state, "exited", "killed from the page");
+
+  // What has ended is out of the way, and can be had.
+  await page.goto(page.url().replace(/#.*/, "#/"));
+  await page.reload();
+  await row(page, "api").waitFor();
+  equal(await row(page, "shop").count(), 0, "an ended one is not in the way");
+  await page.getByLabel("Ended").selectOption("shown");
+  await row(page, "shop").waitFor();
+  await page.getByLabel("Ended").selectOption("hidden");
+  await row(page, "shop").waitFor({ state: "detached" });
+  yes((await row(page, "api").count()) === 1, "the others stay");
 });
