@@ -1,7 +1,8 @@
 //! Whether the rows of a composer hold exactly a given text; and the text that they hold.
 //!
 //! An agent wraps a long line at words; the screen does not show the blank it broke at, nor blanks
-//! at the end of a row. A row may end where the text has a line end, or where it was full.
+//! at the end of a row, unless they begin the next. A row may end where the text has a line end, or
+//! where it was full.
 
 use crate::sgr::width;
 
@@ -28,11 +29,17 @@ pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
                 if width(row) + gap + width(word) < columns.saturating_sub(SLACK) {
                     return false;
                 }
-                trimmed
+                let begun = rows.get(i + 1).map_or(0, |next| blanks(next));
+                after.get(gap.saturating_sub(begun)..).unwrap_or_default()
             }
         };
     }
     rest.is_empty()
+}
+
+/// How many blanks a row begins with.
+fn blanks(row: &str) -> usize {
+    row.len() - row.trim_start_matches(' ').len()
 }
 
 /// The text of these rows, as far as it can be told: a row that had room for the next word ended
@@ -90,6 +97,10 @@ mod tests {
             (&["one", "", "  two"], "one\n\n  two", 80, true),
             (&["aaaa bbbb", "cccc"], "aaaa bbbb cccc", 12, true),
             (&["aaaabbbb", "cccc"], "aaaabbbbcccc", 9, true),
+            (&["aaaa bbbb", " cccc"], "aaaa bbbb cccc", 9, true),
+            (&["aaaa bbbb", " cccc"], "aaaa bbbb  cccc", 9, true),
+            (&["aaaa bbbb", "  cccc"], "aaaa bbbb cccc", 9, false),
+            (&["aaaa bbbb", " cccc"], "aaaa bbbbcccc", 9, false),
             (&["aaaabbbb", "ccccdddd", ""], "aaaabbbbccccdddd", 8, true),
             (
                 &["aaaabbbb", "ccccdddd", "", ""],

@@ -95,8 +95,9 @@ fn with_terminal(daemon: &Daemon, session: &str) -> Result<SessionView> {
     let deadline = Instant::now() + PATIENCE;
     loop {
         let found = daemon.session(session)?.value;
-        // Past the deadline the daemon says why there is none.
-        if has_ended(&found) || found.tmux.session.is_some() || Instant::now() >= deadline {
+        // Past the deadline the daemon says why there is none; one under `sm run` never gets one.
+        let settled = found.tmux.session.is_some() || found.run.is_some();
+        if has_ended(&found) || settled || Instant::now() >= deadline {
             return Ok(found);
         }
         std::thread::sleep(LOOK_EVERY);

@@ -91,10 +91,12 @@ impl Whose {
         }
         match (&self.session, Own::from_env()) {
             (Some(named), _) => Ok(Owner::Session(named.clone())),
-            (None, Some(own)) if own.id.starts_with(RUN_PREFIX) => Err(CommandError::not_usable(
-                "this is `sm run`, which has no pins of its own",
-            )
-            .hint("--project: for every context in this folder, those of this run too")),
+            (None, Some(own)) if own.id.starts_with(RUN_PREFIX) && !has_daemon()? => {
+                Err(CommandError::not_usable(
+                    "this is `sm run` without a daemon, so it has no pins of its own",
+                )
+                .hint("--project: for every context in this folder, those of this run too"))
+            }
             (None, Some(own)) => Ok(Owner::Session(own.id)),
             (None, None) => Err(CommandError::not_usable(
                 "this is not inside a session of sm, so it has to be said whose pins are meant",
@@ -102,6 +104,11 @@ impl Whose {
             .hint("--session NAME, or --project for every session in this folder")),
         }
     }
+}
+
+/// A run is the daemon's session as long as one runs; none is started for its pins.
+fn has_daemon() -> Result<bool> {
+    Ok(Daemon::open()?.status_now()?.is_some())
 }
 
 impl Pin {

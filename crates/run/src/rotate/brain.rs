@@ -25,6 +25,7 @@ use sm_daemon::clock;
 use super::arguments;
 use super::link;
 use super::passed;
+use super::pulse;
 use super::rotation::{After, Ending, Rotation, Rules, Stop};
 use super::server::{self, Reply, Request};
 use super::session::{Handed, Session, Setup, Then};
@@ -80,6 +81,7 @@ impl Rotating {
         server::serve(listener, Arc::new(move |request| route(&hearing, request)))?;
         let over = watch(&session)?;
         link::keep(Arc::clone(&session), Arc::clone(&over))?;
+        pulse::keep(Arc::clone(&session), Arc::clone(&over))?;
         let brain = Self {
             over,
             session,
@@ -300,6 +302,7 @@ impl Brain for Rotating {
             AgentKind::Claude | AgentKind::Codex => None,
         };
         drop(state);
+        self.session.pulse.begin(Instant::now());
         self.session.desk().begin();
         self.session.give_at_once();
         if let Some(handed) = consumed {
@@ -324,6 +327,7 @@ impl Brain for Rotating {
 
     fn shown(&mut self, bytes: &[u8], cols: u16, rows: u16) {
         self.session.screen.saw(bytes, cols, rows);
+        self.session.pulse.output(Instant::now());
     }
 
     fn unsent(&mut self, bytes: &[u8]) {

@@ -41,6 +41,8 @@ const LARGEST: usize = 4 << 20;
 struct Known {
     /// It has this, and the connection stands.
     told: Option<RunBody>,
+    /// How often it was told something.
+    reports: u64,
     /// It has had us once: it wants to know what it missed.
     once: bool,
     /// It does not want us, or cannot have us: not asked again before then.
@@ -84,6 +86,18 @@ impl Link {
             .silent_until
             .is_some_and(|until| Instant::now() < until);
         known.told.is_some() && !silent && !known.over
+    }
+
+    /// Which of our reports a daemon has, if it has us with an agent and answers.
+    pub(super) fn report(&self) -> Option<u64> {
+        let known = self.known();
+        let runs = known
+            .told
+            .as_ref()
+            .is_some_and(|told| told.process.is_some());
+        let reports = known.reports;
+        drop(known);
+        (runs && self.stands()).then_some(reports)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -224,6 +238,7 @@ impl Session {
         match asked {
             Ok(200..=299) => {
                 known.told = Some(body.clone());
+                known.reports += 1;
                 known.once = true;
                 known.silent_until = None;
                 drop(known);

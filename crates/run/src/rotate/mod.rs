@@ -19,6 +19,7 @@ mod level;
 mod link;
 mod passed;
 mod person;
+mod pulse;
 mod rotation;
 mod server;
 mod session;

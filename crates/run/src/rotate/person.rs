@@ -238,6 +238,7 @@ mod tests {
             expiry: None,
             gate: Gate::Off,
             largest_document: 1 << 20,
+            quiet: Duration::from_millis(1500),
         };
         let (bell, ring) = UnixStream::pair().unwrap();
         ring.set_nonblocking(true).unwrap();

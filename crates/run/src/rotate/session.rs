@@ -27,6 +27,7 @@ use super::leaving::By;
 use super::level::{Reading, status_line};
 use super::link::Link;
 use super::person::Replay;
+use super::pulse::Pulse;
 use super::rotation::{Document, Effect, Event, Moment, Rotation, Why};
 use super::transcript::Follower;
 use super::words;
@@ -62,6 +63,8 @@ pub struct Setup {
     pub expiry: Option<Duration>,
     pub gate: sm_daemon::config::Gate,
     pub largest_document: u64,
+    /// How long the output of a program without hooks is quiet before it counts as idle.
+    pub quiet: Duration,
 }
 
 /// A handoff on its way from one context to the next.
@@ -140,6 +143,7 @@ pub struct Session {
     pub link: Link,
     pub screen: Arc<Screen>,
     pub entries: Entries,
+    pub pulse: Pulse,
 }
 
 /// What a hook is answered, and what follows.
@@ -209,6 +213,7 @@ impl Session {
             link: Link::new(),
             screen,
             entries: Entries::default(),
+            pulse: Pulse::new(Instant::now()),
         }
     }
 
