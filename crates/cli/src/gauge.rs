@@ -7,6 +7,8 @@ use crate::text::{Cell, Look, Signs, Tone, duration, one_line};
 
 /// An agent that works and told nothing for so long, seconds.
 const QUIET: i64 = 12 * 60;
+/// From so many percent on a context needs somebody.
+pub const CRITICAL: f64 = 85.0;
 /// Terminals of fewer columns get a shorter gauge.
 const WIDE: usize = 100;
 const CELLS: usize = 10;
@@ -64,7 +66,7 @@ pub fn quiet(look: &Look, context: &ContextView) -> Option<String> {
 
 pub fn tone(percent: f64) -> Tone {
     match () {
-        () if percent >= 85.0 => Tone::Bad,
+        () if percent >= CRITICAL => Tone::Bad,
         () if percent >= 65.0 => Tone::Warn,
         () => Tone::Plain,
     }

@@ -130,6 +130,17 @@ pub mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
     use crate::text::tests::look;
+    use sm_daemon::api::types::FailedHandoffView;
+
+    pub fn failed(state: &str) -> FailedHandoffView {
+        FailedHandoffView {
+            id: "ho-1a2b".into(),
+            state: state.into(),
+            reason: "the successor could not be given its prompt".into(),
+            at: "2026-03-01T11:50:00Z".into(),
+            document: "/data/handoffs/ho-1a2b/document.md".into(),
+        }
+    }
 
     /// One that is under way.
     pub fn open(state: &str) -> OpenHandoffView {

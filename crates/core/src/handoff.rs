@@ -44,6 +44,19 @@ impl HandoffState {
             Self::RolledBack => "rolled_back",
         }
     }
+    /// It was to be, and there is no successor.
+    pub fn has_failed(self) -> bool {
+        match self {
+            Self::Abandoned | Self::RolledBack => true,
+            Self::Scheduled
+            | Self::Prepared
+            | Self::Cleared
+            | Self::Prompted
+            | Self::Done
+            | Self::Replaced
+            | Self::Cancelled => false,
+        }
+    }
     /// More is going to happen.
     pub fn is_open(self) -> bool {
         match self {
@@ -275,6 +288,31 @@ pub struct Handoff {
     pub unproven: bool,
     #[serde(default)]
     pub course: Course,
+    /// Whether a person still has to hear that it failed.
+    #[serde(default)]
+    pub failure: Failure,
+}
+
+/// What a person knows of a handoff that ended without a successor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Failure {
+    /// Nobody has said anything to the session since.
+    #[default]
+    Untold,
+    /// It was a person's own doing, or they have gone on with the session since.
+    Known,
+}
+
+impl Handoff {
+    /// Why it ended as it did, as its last step says it.
+    pub fn ended_because(&self) -> Option<&str> {
+        let word = self.state.word();
+        self.steps
+            .iter()
+            .rev()
+            .find_map(|step| step.text.strip_prefix(word)?.strip_prefix(": "))
+    }
 }
 
 /// What an open handoff is trying.

@@ -21,8 +21,8 @@ pub mod words;
 pub use effect::{Answer, Effect, Entry, EntryKind, Handing, Key, LaunchPlan, Notice, NoticeKind};
 pub use event::{Event, KeyOutcome};
 pub use handoff::{
-    Artifact, ArtifactKind, Author, Carrier, Course, Guards, Handoff, HandoffState, NewHandoff,
-    Prepared, Refusal, Trigger,
+    Artifact, ArtifactKind, Author, Carrier, Course, Failure, Guards, Handoff, HandoffState,
+    NewHandoff, Prepared, Refusal, Trigger,
 };
 pub use ids::{
     ConversationId, EventId, Generation, HandoffId, IdError, MessageId, Process, RequestId,

@@ -186,7 +186,7 @@ fn ago(ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sm_core::{Author, Carrier, Course, Generation, HandoffState, Trigger, TurnId};
+    use sm_core::{Author, Carrier, Course, Failure, Generation, HandoffState, Trigger, TurnId};
 
     fn handed() -> Handoff {
         Handoff {
@@ -220,6 +220,7 @@ mod tests {
             entered_at: None,
             stashed: None,
             course: Course::Forward,
+            failure: Failure::default(),
         }
     }
 

@@ -2,8 +2,8 @@
 
 use crate::actor::Published;
 use crate::api::types::{
-    ContextView, EventView, MessageView, OpenHandoffView, QueueView, RunView, SenderView,
-    SessionView, TmuxView,
+    ContextView, EventView, FailedHandoffView, MessageView, OpenHandoffView, QueueView, RunView,
+    SenderView, SessionView, TmuxView,
 };
 use crate::clock::rfc3339;
 use sm_client::Paths;
@@ -56,6 +56,13 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
             id: open.id.to_string(),
             state: open.state.word().to_string(),
             created_at: rfc3339(open.created_at),
+        }),
+        failed_handoff: record.failed_handoff().map(|failed| FailedHandoffView {
+            id: failed.id.to_string(),
+            state: failed.state.word().to_string(),
+            reason: failed.ended_because().unwrap_or_default().to_string(),
+            at: rfc3339(failed.done_at.unwrap_or(failed.created_at)),
+            document: failed.copy.clone(),
         }),
         tokens_used: record.usage.as_ref().and_then(|u| u.tokens).unwrap_or(0),
         log_file: log_file(&paths.session_dir(record.id.as_str())),
@@ -179,6 +186,9 @@ pub fn attention(published: &Published) -> Option<String> {
             record.why
         )),
         State::Starting | State::Working | State::Idle | State::Compacting => {
+            if let Some(failed) = record.failed_handoff() {
+                return Some(handoff_failed(failed, name.as_str()));
+            }
             let reason = queue.held_reason.as_ref()?;
             let starting = record.state == State::Starting || record.state == State::Compacting;
             (!starting).then(|| format!("{} message(s) held: {reason}", queue.held))
@@ -192,6 +202,25 @@ pub fn attention(published: &Published) -> Option<String> {
             )),
         },
     }
+}
+
+fn handoff_failed(failed: &Handoff, name: &str) -> String {
+    let why = failed.ended_because().unwrap_or("nobody knows why");
+    let became = match failed.state {
+        HandoffState::RolledBack => "rolled back, the old conversation goes on",
+        HandoffState::Scheduled
+        | HandoffState::Prepared
+        | HandoffState::Cleared
+        | HandoffState::Prompted
+        | HandoffState::Done
+        | HandoffState::Replaced
+        | HandoffState::Cancelled
+        | HandoffState::Abandoned => failed.state.word(),
+    };
+    let Handoff { id, copy, .. } = failed;
+    format!(
+        "handoff {became}: {why}; see: sm handoffs show {id}; once more: sm handoff {copy} --session {name}"
+    )
 }
 
 pub fn message(session: &SessionId, message: &Message) -> MessageView {

@@ -120,6 +120,7 @@ pub mod tests {
             pid: Some(4242),
             exit_code: None,
             last_handoff_path: None,
+            failed_handoff: None,
             handoff: None,
             tokens_used: 83_200,
             log_file: None,

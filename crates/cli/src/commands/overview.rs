@@ -7,6 +7,7 @@ use sm_daemon::api::types::SessionView;
 use crate::client::{Daemon, Which};
 use crate::commands::ls::sessions_table;
 use crate::error::Result;
+use crate::gauge;
 use crate::handoff::open_line;
 use crate::print::Printer;
 use crate::text::{Look, Tone, count, one_line};
@@ -44,7 +45,11 @@ fn render(look: &Look, sessions: &[SessionView], problems: &[String]) -> String 
     let attention: Vec<String> = problems
         .iter()
         .map(|problem| one_line(problem))
-        .chain(sessions.iter().filter_map(attention))
+        .chain(
+            sessions
+                .iter()
+                .filter_map(|session| attention(look, session)),
+        )
         .collect();
     if !attention.is_empty() {
         text.push_str(&look.paint(Tone::Bold, "needs attention"));
@@ -101,7 +106,7 @@ No sessions yet.
 ";
 
 /// Why a person should look at a session, and what to do.
-fn attention(session: &SessionView) -> Option<String> {
+fn attention(look: &Look, session: &SessionView) -> Option<String> {
     let name = one_line(&session.name);
     if let Some(why) = &session.attention {
         let why = one_line(why);
@@ -137,8 +142,22 @@ fn attention(session: &SessionView) -> Option<String> {
             "{name}: lost{} (sm restore {name})",
             because(session)
         )),
-        _ => None,
+        "exited" => None,
+        _ => context(look, session, &name),
     }
+}
+
+/// What its context is in need of: it is seen from here, as it comes with time.
+fn context(look: &Look, session: &SessionView, name: &str) -> Option<String> {
+    let percent = gauge::known(session.context.used_percentage);
+    if let Some(percent) = percent.filter(|percent| *percent >= gauge::CRITICAL)
+        && session.handoff.is_none()
+    {
+        let next = format!("sm handoff --auto --session {name}");
+        return Some(format!("{name}: context {percent:.0}% full ({next})"));
+    }
+    let quiet = gauge::quiet(look, &session.context)?;
+    Some(format!("{name}: works, {quiet} (sm output {name})"))
 }
 
 fn because(session: &SessionView) -> String {
@@ -189,7 +208,27 @@ mod tests {
         let mut long_ago = session("older");
         long_ago.state = "exited".into();
         long_ago.changed_at = "2026-02-01T00:00:00Z".into();
-        let sessions = [session("api"), waiting, held, lost, exited, long_ago];
+        let mut rolled_back = session("docs");
+        rolled_back.attention = Some(
+            "handoff rolled back, the old conversation goes on: no prompt; see: sm handoffs show ho-1"
+                .into(),
+        );
+        let mut full = session("full");
+        full.context.used_percentage = Some(91.2);
+        let mut quiet = session("quiet");
+        quiet.state = "working".into();
+        quiet.context.quiet_since = Some("2026-03-01T11:30:00Z".into());
+        let sessions = [
+            session("api"),
+            waiting,
+            held,
+            lost,
+            exited,
+            long_ago,
+            rolled_back,
+            full,
+            quiet,
+        ];
         let problems = ["port 8420 is taken by nginx (pid 7): set SM_PORT".to_owned()];
         insta::assert_snapshot!(render(&look(), &sessions, &problems), @r"
         needs attention

@@ -148,8 +148,23 @@ fn without_a_successor_the_old_conversation_goes_on() {
     );
     assert_eq!(after["tmux"], before["tmux"]);
     assert!(Path::new(&text(&ended["copy"])).exists());
+    // it is told until a person goes on with the session
+    let why = "the successor could not be given its prompt";
+    assert_eq!(after["failed_handoff"]["id"], id);
+    assert_eq!(after["failed_handoff"]["state"], "rolled_back");
+    assert_eq!(after["failed_handoff"]["reason"], why);
+    let retry = format!("sm handoff {} --session api", text(&ended["copy"]));
+    world
+        .sm(&[])
+        .exits(0)
+        .says(&format!("sm handoffs show {id}"))
+        .says(&retry)
+        .says(why);
     let said = world.send_wait("api", "are you there?");
     assert_ne!(said["state"], "failed");
+    let after = world.show("api");
+    assert_eq!(after["failed_handoff"], json!(null), "{after:#}");
+    assert_eq!(after["attention"], json!(null), "{after:#}");
     let heard = world.given("are you there?");
     assert_eq!(json!(heard.conversation), before["conversation_id"]);
 }

@@ -108,6 +108,7 @@ impl Session {
         now: Timestamp,
     ) {
         self.close_turn(" (its context was left)");
+        self.person_went_on();
         self.rec.generation = self.rec.generation.next();
         self.rec.compactions = 0;
         self.rec.usage = None;

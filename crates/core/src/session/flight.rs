@@ -421,6 +421,12 @@ impl Session {
                 .is_some_and(|ours| words::same(text, &ours))
     }
 
+    /// What was accepted is on its way from us, or just arrived, whoever proved it.
+    pub(super) fn is_ours(&self, text: &str) -> bool {
+        let sent = |m: &Message| words::same(text, &m.text) || words::holds(text, &m.text);
+        self.is_flight_text(text) || self.queue.iter().any(sent)
+    }
+
     pub(super) fn newest_submission(&self) -> Option<Timestamp> {
         self.queue
             .iter()

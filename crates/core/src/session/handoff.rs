@@ -7,8 +7,8 @@
 use super::{Session, State};
 use crate::effect::{Effect, EntryKind, NoticeKind};
 use crate::handoff::{
-    Author, Carrier, Course, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal, Step,
-    Trigger,
+    Author, Carrier, Course, Failure, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal,
+    Step, Trigger,
 };
 use crate::ids::{HandoffId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
@@ -141,6 +141,7 @@ impl Session {
             stashed: None,
             unproven: false,
             course: Course::Forward,
+            failure: Failure::default(),
         }));
         self.preparing = None;
         if ended {
@@ -405,6 +406,17 @@ impl Session {
             | HandoffState::Prompted
             | HandoffState::Replaced
             | HandoffState::Cancelled => {}
+        }
+    }
+
+    /// A person has done something with the session: a failed handoff is known to them.
+    pub(super) fn person_went_on(&mut self) {
+        let handoff = self.rec.handoff.as_mut();
+        if let Some(handoff) = handoff.filter(|h| h.state.has_failed()) {
+            let before = std::mem::replace(&mut handoff.failure, Failure::Known);
+            if before == Failure::Untold {
+                self.journal();
+            }
         }
     }
 

@@ -106,6 +106,9 @@ impl Session {
                 self.consume_submitted(now);
                 self.opening_prompted(now);
                 self.open_turn();
+                if !self.is_ours(&text) {
+                    self.person_went_on();
+                }
                 self.prompt_proves(&text, Proof::Hook, now);
                 self.become_state(State::Working, "a prompt was accepted", now);
                 if let Some(request) = request {

@@ -6,7 +6,7 @@
 
 use super::{Flight, Session, State};
 use crate::effect::EntryKind;
-use crate::handoff::{Author, Carrier, Course, Handoff, HandoffState, Step, Trigger};
+use crate::handoff::{Author, Carrier, Course, Failure, Handoff, HandoffState, Step, Trigger};
 use crate::ids::{ConversationId, Generation, HandoffId, Process, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -193,6 +193,7 @@ impl Session {
             stashed: None,
             unproven: false,
             course: Course::Forward,
+            failure: Failure::default(),
         })
     }
 

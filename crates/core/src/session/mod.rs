@@ -289,7 +289,10 @@ impl Session {
             Event::Send(message) => self.send(message, now),
             Event::Withdraw(id) => self.withdraw(&id, now),
             Event::Rename(name) => self.rename(name),
-            Event::LaunchAsked { fresh } => self.launch(fresh, now),
+            Event::LaunchAsked { fresh } => {
+                self.person_went_on();
+                self.launch(fresh, now);
+            }
             Event::KillAsked => self.kill(now),
             Event::HandoffAsked { handoff, guards } => self.schedule_handoff(handoff, guards, now),
             Event::HandoffCancelled => self.cancel_handoff(now),

@@ -14,6 +14,10 @@ impl Session {
             return;
         }
         let id = new.id.clone();
+        match new.from {
+            Sender::Person => self.person_went_on(),
+            Sender::Session { .. } | Sender::Sm => {}
+        }
         self.add(Message::accepted(new, Purpose::Said, now));
         if self.rec.state == State::Exited {
             self.fail(&id, self.exited_reason(), now);

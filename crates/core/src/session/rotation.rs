@@ -164,6 +164,7 @@ impl Session {
         handoff.to = Some(generation);
         let why = "somebody went back to the old conversation";
         self.close_handoff(HandoffState::RolledBack, why, now);
+        self.person_went_on(); // nobody has to be told what they did themselves
     }
 
     /// Its context is gone, so nothing is cleared again.

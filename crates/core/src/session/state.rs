@@ -2,7 +2,7 @@
 
 use super::hosted::Host;
 use super::seen::Seen;
-use crate::handoff::{Handoff, HandoffState};
+use crate::handoff::{Failure, Handoff, HandoffState};
 use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
@@ -164,6 +164,15 @@ impl Record {
     /// The handoff that is under way, if there is one.
     pub fn open_handoff(&self) -> Option<&Handoff> {
         self.handoff.as_deref().filter(|h| h.state.is_open())
+    }
+
+    /// The handoff that ended without a successor, until a person has gone on with the session: with
+    /// a word to it, another handoff, or another context.
+    pub fn failed_handoff(&self) -> Option<&Handoff> {
+        self.handoff
+            .as_deref()
+            .filter(|h| h.state.has_failed() && h.failure == Failure::Untold)
+            .filter(|_| self.state.is_live())
     }
 
     /// A clear was typed, and the new conversation is still to be found.

@@ -198,6 +198,7 @@ fn most_schemas() -> Value {
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
             "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(),
             "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}},
+            "failed_handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": {"type": "string", "enum": ["rolled_back", "abandoned"]}, "reason": text(), "at": text(), "document": text()}},
             "tokens_used": number(), "log_file": maybe_text(), "turn": number(),
             "created_at": text(), "changed_at": text(),
             "queue": object(json!({"queued": number(), "held": number(), "held_reason": maybe_text()})),

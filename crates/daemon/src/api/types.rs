@@ -28,6 +28,9 @@ pub struct SessionView {
     /// The handoff that is under way.
     #[serde(default)]
     pub handoff: Option<OpenHandoffView>,
+    /// The last handoff, if it failed and nobody has gone on with the session since.
+    #[serde(default)]
+    pub failed_handoff: Option<FailedHandoffView>,
     /// The same as `context.tokens`, 0 while that is unknown: the name older programs know.
     #[serde(default)]
     pub tokens_used: u64,
@@ -46,6 +49,18 @@ pub struct OpenHandoffView {
     pub id: String,
     pub state: String,
     pub created_at: String,
+}
+
+/// A handoff that ended without a successor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedHandoffView {
+    pub id: String,
+    /// `rolled_back` or `abandoned`.
+    pub state: String,
+    pub reason: String,
+    pub at: String,
+    /// Our copy of its document, to hand off with once more.
+    pub document: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -8,7 +8,6 @@ use crate::gauge;
 use crate::text::{Look, Tone, one_line};
 
 /// At this share of its context a session needs somebody.
-const CRITICAL: f64 = 85.0;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
@@ -45,6 +44,8 @@ pub enum Gravity {
     Waiting,
     Lost,
     Failed,
+    /// A handoff that left no successor.
+    RolledBack,
     Critical,
     Held,
     Quiet,
@@ -54,7 +55,7 @@ pub enum Gravity {
 impl Gravity {
     pub fn tone(self) -> Tone {
         match self {
-            Self::Lost | Self::Failed | Self::Critical => Tone::Bad,
+            Self::Lost | Self::Failed | Self::RolledBack | Self::Critical => Tone::Bad,
             Self::Waiting | Self::Held | Self::Quiet | Self::Other => Tone::Warn,
         }
     }
@@ -79,8 +80,12 @@ pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
         "exited" => return None,
         _ => {}
     }
+    if let Some(failed) = &session.failed_handoff {
+        let why = format!("handoff {}: {}", failed_word(&failed.state), failed.reason);
+        return found(Gravity::RolledBack, why);
+    }
     if let Some(percent) = gauge::known(session.context.used_percentage)
-        && percent >= CRITICAL
+        && percent >= gauge::CRITICAL
     {
         return found(Gravity::Critical, format!("context {percent:.0}% full"));
     }
@@ -92,6 +97,10 @@ pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
     }
     let why = session.attention.clone()?;
     found(Gravity::Other, why)
+}
+
+fn failed_word(state: &str) -> String {
+    state.replace('_', " ")
 }
 
 /// What a session that needs nobody is waiting for, or doing.
@@ -207,6 +216,9 @@ mod tests {
         starting.queue = held.queue.clone();
         let mut quiet = state("a", "working");
         quiet.context.quiet_since = Some("2026-03-01T11:30:00Z".into());
+        let mut rolled_back = full.clone();
+        rolled_back.attention = Some("as the daemon says it".into());
+        rolled_back.failed_handoff = Some(crate::handoff::tests::failed("rolled_back"));
         let mut newer = state("a", "dreaming");
         newer.attention = Some("wake it".into());
         for (session, expected) in [
@@ -217,6 +229,13 @@ mod tests {
             (state("a", "lost"), Some((Gravity::Lost, "lost: why"))),
             (failed, Some((Gravity::Failed, "ended badly: why"))),
             (state("a", "exited"), None),
+            (
+                rolled_back,
+                Some((
+                    Gravity::RolledBack,
+                    "handoff rolled back: the successor could not be given its prompt",
+                )),
+            ),
             (full, Some((Gravity::Critical, "context 91% full"))),
             (held, Some((Gravity::Held, "1 held: a draft"))),
             (starting, None),

@@ -645,6 +645,11 @@ fn a_prompt_that_is_never_taken_leads_to_a_relaunch_and_then_back() {
     );
     let outcome = bench.on(Event::Hook(call));
     assert_eq!(bench.handoff().state, HandoffState::RolledBack);
+    let failed = bench.session.record().failed_handoff().unwrap();
+    assert_eq!(
+        failed.ended_because(),
+        Some("the successor could not be given its prompt")
+    );
     assert!(told_owner(&outcome));
     assert_eq!(
         bench.session.record().conversation,

@@ -103,6 +103,7 @@ fn a_person_who_goes_back_to_the_old_conversation_keeps_it() {
     );
     bench.on(Event::Hook(call));
     assert_eq!(bench.handoff().state, HandoffState::RolledBack);
+    assert_eq!(bench.session.record().failed_handoff(), None, "their own");
     let outcome = look(&mut bench, screen(Composer::Empty, Activity::Idle));
     assert_eq!(texts_pasted(&outcome), Vec::<String>::new());
 }

@@ -9,6 +9,7 @@ mod found_unseen;
 mod handoff;
 mod handoff_drafts;
 mod handoff_ended;
+mod handoff_failed;
 mod handoff_found;
 mod handoff_unproven;
 mod hosted;
