@@ -80,7 +80,7 @@ function eldest(session: Session, known: ReadonlyMap<string, Session>): Session 
   return at;
 }
 
-export type Need = "person" | "lost" | "critical" | "held" | "quiet" | "failed";
+export type Need = "person" | "lost" | "rolled-back" | "critical" | "held" | "quiet" | "failed";
 
 export interface Attention {
   session: Session;
@@ -88,10 +88,15 @@ export interface Attention {
   text: string;
 }
 
-const URGENCY: Need[] = ["person", "lost", "failed", "critical", "held", "quiet"];
+const URGENCY: Need[] = ["person", "lost", "failed", "rolled-back", "critical", "held", "quiet"];
+
+/// An agent that works and told nothing about its context for so long is looked at.
+const QUIET_MS = 12 * 60_000;
+/// What is held then flows by itself.
+const PASSING = ["starting", "compacting", "handing_off"];
 
 /// What a person should look at, most pressing first. A session may have several.
-export function attention(sessions: readonly Session[], critical: number): Attention[] {
+export function attention(sessions: readonly Session[], critical: number, now: number): Attention[] {
   const found: Attention[] = [];
   for (const session of sessions) {
     const add = (need: Need, text: string): void => {
@@ -102,13 +107,17 @@ export function attention(sessions: readonly Session[], critical: number): Atten
     else if (session.state === "lost") add("lost", session.state_reason);
     else if (session.state === "exited" && session.attention !== null)
       add("failed", session.state_reason);
+    const failed = session.failed_handoff;
+    if (failed !== null) add("rolled-back", failed.reason);
     const used = session.context.used_percentage;
     if (alive && used !== null && used >= critical)
       add("critical", `context ${Math.round(used)} % full`);
-    if (alive && session.queue.held > 0)
+    if (alive && session.queue.held > 0 && !PASSING.includes(session.state))
       add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);
-    if (alive && session.context.quiet_since !== null)
-      add("quiet", "works, and has told nothing about its context");
+    const since = session.context.quiet_since;
+    const quiet = since === null ? 0 : now - Date.parse(since);
+    if (alive && quiet >= QUIET_MS)
+      add("quiet", `works, and has told nothing about its context for ${Math.floor(quiet / 60_000)} min`);
   }
   return found.sort(
     (a, b) =>

@@ -30,11 +30,22 @@ export interface Session {
   exit_code: number | null;
   last_handoff_path: string | null;
   handoff: { id: string; state: string; created_at: string } | null;
+  /// The last one, if it failed and nobody has gone on with the session since.
+  failed_handoff: FailedHandoff | null;
   turn: number;
   created_at: string;
   changed_at: string;
   queue: { queued: number; held: number; held_reason: string | null };
   attention: string | null;
+}
+
+export interface FailedHandoff {
+  id: string;
+  /// `rolled_back` or `abandoned`.
+  state: string;
+  reason: string;
+  at: string;
+  document: string;
 }
 
 export interface Happening {

@@ -3,9 +3,10 @@
 import { computed, signal } from "@preact/signals";
 import { useLayoutEffect, useRef } from "preact/hooks";
 import { ENDED, ended } from "../live";
-import { address } from "../route";
+import { address, type Tab } from "../route";
 import { sessions } from "../store";
 import { type Attention, attention, type Grouping, group, matches, type Order, sort } from "../sorting";
+import { now } from "../ui/clock";
 import { thresholds } from "../ui/thresholds";
 import { remembered } from "../ui/remembered";
 import { Row } from "./row";
@@ -30,7 +31,7 @@ const shown = computed(() => {
 const needs = computed(() => {
   sessions.beat.value;
   sessions.ids.value;
-  return attention(sessions.all(), thresholds.value.critical);
+  return attention(sessions.all(), thresholds.value.critical, now.value);
 });
 
 const counts = computed(() => {
@@ -48,9 +49,20 @@ const NEED: Record<Attention["need"], string> = {
   person: "waits for you",
   lost: "lost",
   failed: "ended badly",
+  "rolled-back": "handoff failed",
   critical: "context nearly full",
   held: "message held",
   quiet: "no samples",
+};
+
+const LEADS_TO: Record<Attention["need"], Tab> = {
+  person: "terminal",
+  lost: "terminal",
+  failed: "terminal",
+  "rolled-back": "handoffs",
+  critical: "context",
+  held: "messages",
+  quiet: "terminal",
 };
 
 export function Overview() {
@@ -155,7 +167,7 @@ function Needs({ list }: { list: readonly Attention[] }) {
               href={address({
                 at: "session",
                 id: session.id,
-                tab: need === "held" ? "messages" : need === "critical" ? "context" : "terminal",
+                tab: LEADS_TO[need],
               })}
             >
               <b>{session.name}</b> <span class="what">{NEED[need]}</span> <span>{text}</span>

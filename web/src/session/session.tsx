@@ -8,7 +8,7 @@ import { link } from "../live";
 import { Gauge } from "../ui/gauge";
 import { Ago, StateBadge, tellFailure } from "../ui/parts";
 import { tokens } from "../words";
-import type { Session } from "../types";
+import type { FailedHandoff, Session } from "../types";
 import { Actions } from "./actions";
 import { Archive } from "./archive";
 import { ContextView } from "./context";
@@ -101,7 +101,7 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
         </span>
         <Actions session={session} history={history.events} />
         <p class="why">
-          {session.attention ?? session.state_reason} · <Ago at={session.changed_at} /> ·{" "}
+          {session.failed_handoff ? session.state_reason : (session.attention ?? session.state_reason)} · <Ago at={session.changed_at} /> ·{" "}
           <code title={session.cwd}>{session.cwd}</code>
         </p>
         {session.handoff && (
@@ -110,6 +110,7 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
             . <a href={address({ at: "session", id: session.id, tab: "handoffs" })}>Watch its steps</a>
           </p>
         )}
+        {session.failed_handoff && <Failed session={session} failed={session.failed_handoff} />}
       </header>
       <nav class="tabs" aria-label="Views">
         {TABS.map((one, index) => (
@@ -128,6 +129,19 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
       </div>
       <Send session={session} history={history.events} />
     </main>
+  );
+}
+
+/// Until somebody goes on with the session: another handoff, or a word to it.
+function Failed({ session, failed }: { session: Session; failed: FailedHandoff }) {
+  const again = `sm handoff ${failed.document} --session ${session.name}`;
+  return (
+    <p class="failed-handoff" role="status">
+      The handoff was {failed.state.replace("_", " ")} <Ago at={failed.at} />: {failed.reason}.{" "}
+      {failed.state === "rolled_back" && "The old conversation goes on. "}
+      <a href={address({ at: "session", id: session.id, tab: "handoffs" })}>See its steps</a>; once more with
+      the same document: <code>{again}</code>
+    </p>
   );
 }
 

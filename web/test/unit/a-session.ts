@@ -29,6 +29,7 @@ export function session(change: Partial<Session> & { id: string }): Session {
     exit_code: null,
     last_handoff_path: null,
     handoff: null,
+    failed_handoff: null,
     turn: 1,
     created_at: "2026-03-01T09:00:00.000Z",
     changed_at: "2026-03-01T09:00:00.000Z",

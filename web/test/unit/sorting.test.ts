@@ -60,16 +60,28 @@ describe("what needs a person", () => {
         session({ id: "held", queue: { queued: 2, held: 2, held_reason: "a dialog is open" } }),
         session({ id: "full", context: filled(90) }),
         session({ id: "ended", state: "exited", context: filled(99) }),
+        session({ id: "passing", state: "handing_off", queue: { queued: 1, held: 1, held_reason: "handing over" } }),
+        session({
+          id: "back",
+          failed_handoff: { id: "h1", state: "rolled_back", reason: "no prompt", at: "", document: "/d.md" },
+        }),
+        session({ id: "works", state: "working", context: { ...filled(10), quiet_since: "2026-03-01T09:50:00Z" } }),
+        session({ id: "silent", state: "working", context: { ...filled(10), quiet_since: "2026-03-01T09:47:00Z" } }),
         session({ id: "asks", state: "waiting", state_reason: "may it run rm?", context: filled(80) }),
       ],
       75,
+      Date.parse("2026-03-01T10:00:00Z"),
     );
     expect(found.map(({ session: { id }, need }) => [id, need])).toEqual([
       ["asks", "person"],
+      ["back", "rolled-back"],
       ["asks", "critical"],
       ["full", "critical"],
       ["held", "held"],
+      ["silent", "quiet"],
     ]);
-    expect(found[3]?.text).toContain("a dialog is open");
+    expect(found[1]?.text).toBe("no prompt");
+    expect(found[4]?.text).toContain("a dialog is open");
+    expect(found[5]?.text).toContain("13 min");
   });
 });

@@ -236,13 +236,19 @@ mod tests {
           ! web: permission to run Bash(rm -rf build) (sm attach web)
           ! db: 1 message held: somebody's half-typed text is in the composer (sm queue ls db)
           ! old: lost: tmux is gone; bring it back: sm restore old
+          ! docs: handoff rolled back, the old conversation goes on: no prompt; see: sm handoffs show ho-1
+          ! full: context 91% full (sm handoff --auto --session full)
+          ! quiet: works, no sample for 30 min (sm output quiet)
 
-        NAME  AGENT   STATE          CONTEXT             QUEUE   DIR
-        api   claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
-        web   claude  waiting 3 min  42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
-        db    claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k  1 held  ~/src/api
-        old   claude  lost 3 min     42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
-        done  claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k  -       ~/src/api
+        NAME   AGENT   STATE          CONTEXT                   QUEUE   DIR
+        api    claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        web    claude  waiting 3 min  42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        db     claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        1 held  ~/src/api
+        old    claude  lost 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        done   claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        docs   claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        full   claude  idle 3 min     91% ▰▰▰▰▰ 83k/200k        -       ~/src/api
+        quiet  claude  working 3 min  42% no sample for 30 min  -       ~/src/api
         and 1 session that exited earlier (sm ls --all)
         ");
     }

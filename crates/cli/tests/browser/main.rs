@@ -40,6 +40,14 @@ fn a_handoff_from_the_page_is_seen_step_by_step() {
 }
 
 #[test]
+fn a_handoff_without_a_successor_is_told_until_somebody_goes_on() {
+    let mut world = World::new();
+    let faults = "ignore_clear=100,die_on_argument";
+    world.env.set("FAKE_AGENT", faults);
+    played("rollback", world);
+}
+
+#[test]
 fn the_page_outlives_the_daemon_and_misses_nothing() {
     scenario("outage");
 }
@@ -55,6 +63,10 @@ fn every_view_is_usable_at_every_width_in_light_and_dark() {
 }
 
 fn scenario(name: &str) {
+    played(name, World::new());
+}
+
+fn played(name: &str, mut world: World) {
     let web = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../web");
     if let Err(missing) = ready(&web) {
         let required = std::env::var_os("SM_REQUIRE_BROWSER").is_some_and(|v| v == "1");
@@ -62,7 +74,6 @@ fn scenario(name: &str) {
         eprintln!("SKIPPED browser {name}: {missing} (run tools/install-browser.sh)");
         return;
     }
-    let mut world = World::new();
     world.env.serve_tcp().unwrap();
     // as `sm` is run, so that the scenario can run it too
     let sm = world.command(&[]);

@@ -195,6 +195,24 @@ fn watch_hands_off_and_takes_back() {
 }
 
 #[test]
+fn watch_tells_of_a_handoff_without_a_successor() {
+    let mut world = World::new();
+    let faults = "ignore_clear=100,die_on_argument";
+    world.env.set("FAKE_AGENT", faults);
+    world.agent("api");
+    world.send_wait("api", "SAY: some work is done");
+    let desk = Desk::new(&world, 200, 60);
+    desk.shows("nobody needs you");
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0);
+    desk.shows("NEEDS YOU (1)");
+    desk.shows("handoff rolled back: the successor could not");
+    world.send_wait("api", "are you there?");
+    desk.shows("nobody needs you");
+}
+
+#[test]
 fn watch_outlives_the_daemon_and_starts_none_that_was_stopped() {
     let world = World::new();
     world.agent("api");

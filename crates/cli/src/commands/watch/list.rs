@@ -7,8 +7,6 @@ use sm_daemon::api::types::SessionView;
 use crate::gauge;
 use crate::text::{Look, Tone, one_line};
 
-/// At this share of its context a session needs somebody.
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Sort {
     #[default]
