@@ -19,3 +19,4 @@ pub mod slash;
 pub mod tools;
 pub mod tui;
 pub mod turn;
+mod wish;

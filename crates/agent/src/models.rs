@@ -119,6 +119,12 @@ pub async fn model(
     Ok(model)
 }
 
+/// One answer has this many tokens at most; the same in every request.
+pub fn max_output(model: &Model) -> u64 {
+    const MOST: u64 = 32_000;
+    model.max_output.min(MOST).min(model.window / 4).max(1)
+}
+
 /// The model that is meant: the one that is named, else the configured one, else one for which
 /// there is a key, else one of a server on this machine.
 pub async fn choose(

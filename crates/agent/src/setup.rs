@@ -126,17 +126,8 @@ pub async fn ready(
     } else {
         config.approvals.mode
     };
-    let instructions = match config.prompt.project {
-        true => prompt::instructions(&cwd),
-        false => Vec::new(),
-    };
-    let place = prompt::Place {
-        cwd: cwd.clone(),
-        system: std::env::consts::OS,
-        date: jiff::Zoned::now().date().to_string(),
-    };
     let options = Options {
-        system: prompt::system(&place, &instructions, config.prompt.append.as_deref()),
+        system: system(&cwd, &config),
         approvals: Approvals::new(mode, person, &cwd, rules?),
         thinking: level.or(opening.thinking()).unwrap_or(config.thinking),
         config,
@@ -153,6 +144,20 @@ pub async fn ready(
         opening,
         notices,
     })
+}
+
+/// What an agent that begins here and now tells its model about itself.
+pub fn system(cwd: &Path, config: &Config) -> String {
+    let instructions = match config.prompt.project {
+        true => prompt::instructions(cwd),
+        false => Vec::new(),
+    };
+    let place = prompt::Place {
+        cwd: cwd.to_path_buf(),
+        system: std::env::consts::OS,
+        date: jiff::Zoned::now().date().to_string(),
+    };
+    prompt::system(&place, &instructions, config.prompt.append.as_deref())
 }
 
 /// The working directory, links followed: what is inside of it is told by its path.

@@ -19,6 +19,14 @@ pub fn profile(kind: AgentKind) -> &'static Profile {
     }
 }
 
+/// Why an agent with these arguments of a person's cannot be a session.
+pub fn not_a_session(kind: AgentKind, args: &[String]) -> Option<&'static str> {
+    match kind {
+        AgentKind::Native => native::launch::not_a_session(args),
+        AgentKind::Claude | AgentKind::Codex | AgentKind::Generic => None,
+    }
+}
+
 pub fn launch(kind: AgentKind, request: &LaunchRequest) -> Result<Launch, LaunchError> {
     match kind {
         AgentKind::Claude => claude::launch::launch(request),

@@ -87,6 +87,12 @@ pub enum Event {
         waiter: WaiterId,
         taken: bool,
     },
+    /// The agent will not do what it was offered, and says why.
+    MailRefused {
+        flight: u64,
+        waiter: WaiterId,
+        reason: String,
+    },
     WaiterGone {
         waiter: WaiterId,
     },
@@ -151,6 +157,7 @@ impl Event {
             Self::Pasted { .. } => "pasted",
             Self::Pressed { .. } => "pressed",
             Self::Mailed { .. } => "mailed",
+            Self::MailRefused { .. } => "mail refused",
             Self::WaiterGone { .. } => "waiter gone",
             Self::RecordFound { .. } => "record found",
             Self::Tick => "tick",

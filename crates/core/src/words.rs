@@ -84,8 +84,21 @@ pub fn spilled(path: &str, text: &str) -> String {
 
 /// The first prompt of a successor: the document first, then where the rest is and how to search it.
 pub fn wake(name: &str, prepared: &Prepared) -> String {
+    woken(name, prepared, "")
+}
+
+/// The same for an agent that puts the document into its next context by itself, where it could.
+pub fn wake_driven(name: &str, prepared: &Prepared) -> String {
+    woken(
+        name,
+        prepared,
+        " If it stands above as <handoff-context>, you have read it.",
+    )
+}
+
+fn woken(name: &str, prepared: &Prepared, after: &str) -> String {
     let document = &prepared.document;
-    let mut text = format!("Read {document} and continue from where you left off.");
+    let mut text = format!("Read {document} and continue from where you left off.{after}");
     let pins = pins::told(&prepared.pins, pins::TOLD);
     if !pins.is_empty() {
         text.push_str(&format!("\n\n{pins}"));

@@ -15,8 +15,9 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio_util::sync::CancellationToken;
 
 use super::document::{Allowance, DocumentError, Subject, agent, document};
+use super::own::{Own, OwnError};
 use crate::config::Config;
-use crate::handoff::Progress;
+use crate::handoff::{Order, Progress};
 use crate::headless;
 use crate::host::Variables;
 use crate::models;
@@ -81,12 +82,19 @@ impl DocumentArgs {
             Err(error) => return complain(&error.to_string(), headless::USAGE),
         };
         let program = self.program.unwrap_or_else(|| kind.as_str().to_owned());
+        let (agent, of) = match kind {
+            AgentKind::Native => (None, Of::Own),
+            AgentKind::Claude | AgentKind::Codex | AgentKind::Generic => {
+                let agent = agent(kind, &program, conversation, &self.cwd);
+                (Some(agent), Of::Others)
+            }
+        };
         let subject = Subject {
-            agent: Some(agent(kind, &program, conversation, &self.cwd)),
+            agent,
             transcript: self.transcript,
             focus: self.focus,
         };
-        write(&subject, None, self.json).await
+        write(&subject, of, None, self.json).await
     }
 }
 
@@ -97,11 +105,19 @@ impl GenerateArgs {
             transcript: Some(self.transcript),
             focus: self.focus,
         };
-        write(&subject, self.model.as_deref(), self.json).await
+        write(&subject, Of::Others, self.model.as_deref(), self.json).await
     }
 }
 
-async fn write(subject: &Subject, named: Option<&str>, json: bool) -> u8 {
+/// Whose conversation it is.
+#[derive(Clone, Copy)]
+enum Of {
+    /// A session of sm's own agent: its model is asked as the agent asks it.
+    Own,
+    Others,
+}
+
+async fn write(subject: &Subject, of: Of, named: Option<&str>, json: bool) -> u8 {
     let folders = match Folders::from_env() {
         Ok(folders) => folders,
         Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
@@ -126,17 +142,31 @@ async fn write(subject: &Subject, named: Option<&str>, json: bool) -> u8 {
     let mut loader = Loader::start();
     let client = Client::new();
     let model = || models::choose(named, &config, &*variables, &places);
-    let written = document(
-        subject,
-        &client,
-        model,
-        allowance,
-        &cancel,
-        &mut |progress| {
-            loader.tell(&progress);
-        },
-    )
-    .await;
+    let mut on = |progress: Progress| loader.tell(&progress);
+    let order = Order {
+        focus: subject.focus.clone(),
+        automatic: false,
+        repair: allowance.repair,
+        limits: allowance.limits,
+    };
+    let own = match (of, &subject.transcript) {
+        (Of::Others, _) => None,
+        (Of::Own, None) => Some(Err(DocumentError::TooLittle.into())),
+        (Of::Own, Some(path)) => Some(match Own::read(path) {
+            Ok(own) => {
+                let known = (&variables, &places);
+                own.document(&config, known, &order, &cancel, &mut on).await
+            }
+            Err(error) => Err(error),
+        }),
+    };
+    let written = match own {
+        Some(Ok(document)) => Ok(document),
+        Some(Err(OwnError::Over(error))) => Err(error),
+        Some(Err(OwnError::NotPossible(_))) | None => {
+            document(subject, &client, model, allowance, &cancel, &mut on).await
+        }
+    };
     loader.end();
     match written {
         Ok(document) => {
@@ -161,7 +191,8 @@ async fn write(subject: &Subject, named: Option<&str>, json: bool) -> u8 {
             error @ (DocumentError::Failed(_)
             | DocumentError::Transcript { .. }
             | DocumentError::NoTranscript(_)
-            | DocumentError::Nothing),
+            | DocumentError::Nothing
+            | DocumentError::TooLittle),
         ) => complain(&error.to_string(), headless::FAILED),
     }
 }

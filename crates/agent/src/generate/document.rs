@@ -73,6 +73,8 @@ pub enum DocumentError {
     NoTranscript(PathBuf),
     #[error("there is nothing to write a document about: no transcript is known")]
     Nothing,
+    #[error("Nothing to hand off (no messages yet)")]
+    TooLittle,
 }
 
 /// Has it written. `model` is only looked for when it is needed, and says why there is none.

@@ -45,11 +45,9 @@ impl Driver {
                     self.switch(Live::empty());
                 }
             }
-            Command::Successor => {
+            Command::Successor { document } => {
                 if self.free() {
-                    self.stop_jobs();
-                    let parent = self.live.path().map(Path::to_path_buf);
-                    self.switch(Live::after(parent));
+                    self.succeed(document.as_deref());
                 }
             }
             Command::Resume(path) => {

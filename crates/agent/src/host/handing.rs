@@ -12,6 +12,7 @@ use super::protocol::Update;
 use super::tasks::Record;
 use crate::config::Save;
 use crate::handoff::{self, Carried, Order};
+use crate::session::SessionError;
 use crate::turn::{Event, Switched, Ticket};
 
 /// A document that a person has edited is read up to here.
@@ -104,8 +105,26 @@ impl Driver {
         self.events.push_back(Event::Committed { ticket, result });
     }
 
-    fn begin_next(&mut self, document: &str, automatic: bool) -> Result<Switched, String> {
-        self.live.sync().map_err(|error| error.to_string())?;
+    /// A handoff of `sm`'s: somebody else has written the document, and prompts what comes next. It
+    /// can be read where it lies, too, so that the context is left in any case.
+    pub fn succeed(&mut self, document: Option<&str>) {
+        let parent = self.live.path().map(Path::to_path_buf);
+        let next = match (document, &parent) {
+            (Some(document), Some(_)) => self.next(document).unwrap_or_else(|error| {
+                self.tell(Update::Error(format!(
+                    "the document could not be put into the new session: {error}"
+                )));
+                Live::after(parent)
+            }),
+            (_, _) => Live::after(parent),
+        };
+        self.stop_jobs();
+        self.switch(next);
+    }
+
+    /// The session that comes after this one, on disk, with all that goes along.
+    fn next(&mut self, document: &str) -> Result<Live, SessionError> {
+        self.live.sync()?;
         self.stop_jobs();
         let carried = Carried {
             provider: self.options.model.provider.clone(),
@@ -114,26 +133,28 @@ impl Driver {
             title: self.live.title.clone(),
             todos: self.live.todos.clone(),
         };
-        let now = Timestamp::now();
         let file = handoff::commit(
             &self.options.sessions,
             &self.options.cwd,
             self.live.path(),
             document,
             &carried,
-            now,
-        )
-        .map_err(|error| error.to_string())?;
-        let session = file.path().to_path_buf();
-        let cost = self.live.cost;
-        let mut live = Live::made(file).map_err(|error| error.to_string())?;
-        live.cost = cost;
+            Timestamp::now(),
+        )?;
+        let mut live = Live::made(file)?;
+        live.cost = self.live.cost;
+        Ok(live)
+    }
+
+    fn begin_next(&mut self, document: &str, automatic: bool) -> Result<Switched, String> {
+        let live = self.next(document).map_err(|error| error.to_string())?;
+        let session = live.path().map(Path::to_path_buf).unwrap_or_default();
         let wanted = match self.options.config.handoff.save {
             Save::Never => false,
             Save::Automatic => automatic,
             Save::All => true,
         };
-        let saved_path = wanted.then(|| handoff::save(&session, document, now));
+        let saved_path = wanted.then(|| handoff::save(&session, document, Timestamp::now()));
         let saved_path = match saved_path {
             Some(Ok(path)) => Some(path),
             Some(Err(error)) => {

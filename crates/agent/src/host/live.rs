@@ -142,14 +142,11 @@ impl Live {
     }
 
     fn of(file: SessionFile, opened: &mut Opened) -> Self {
+        let tokens = opened.tokens();
         let messages = std::mem::take(&mut opened.messages);
-        let mut tokens = None;
         let mut cost = 0.0;
         for message in &messages {
             if let Message::Assistant(answer) = message {
-                tokens = Some(answer.usage.total_tokens)
-                    .filter(|t| *t > 0)
-                    .or(tokens);
                 cost += answer.usage.cost.total;
             }
         }

@@ -7,6 +7,7 @@ use sm_llm::{Client, Limits, Model, Thinking};
 
 use crate::approval::Approvals;
 use crate::config::Config;
+use crate::models;
 
 /// Reads the environment; tests give their own.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -48,9 +49,7 @@ impl Options {
 
     /// One answer has this many tokens at most; the same in every request.
     pub(super) fn max_output(&self) -> u64 {
-        const MOST: u64 = 32_000;
-        let model = &self.model;
-        model.max_output.min(MOST).min(model.window / 4).max(1)
+        models::max_output(&self.model)
     }
 
     pub(super) fn limit(&self) -> Option<u64> {

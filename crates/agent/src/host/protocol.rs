@@ -47,8 +47,10 @@ pub enum Command {
     /// Back to the session that this one was handed over from.
     UndoHandoff,
     New,
-    /// A new session that has this one as its parent.
-    Successor,
+    /// A new session that has this one as its parent, and begins with this document.
+    Successor {
+        document: Option<String>,
+    },
     Resume(PathBuf),
     /// `provider/id`.
     SetModel(String),

@@ -2,7 +2,8 @@
 //!
 //! A text is handed over in two steps. The daemon offers it, we say that we take it, and only when
 //! the daemon has written that down it goes to the agent. Whatever is unclear is not taken: the
-//! daemon then finds it in no record, and offers it again.
+//! daemon then finds it in no record, and offers it again. A command that cannot be done is refused
+//! instead, and its sender reads why.
 
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -34,7 +35,7 @@ pub struct Desk {
 
 /// How one request ended.
 enum Tried {
-    Taken(String, Handing),
+    Taken(Command),
     /// Another context has begun, or another request of ours is there: it asks again at once.
     Again,
     /// No daemon, or it did not agree.
@@ -49,10 +50,10 @@ impl Desk {
         while !self.commands.is_closed() {
             let begun = Instant::now();
             match self.wait_for_text(&client) {
-                Tried::Taken(text, handing) => {
+                Tried::Taken(command) => {
                     wait = AGAIN;
-                    if self.hand_on(text, handing).is_err() {
-                        return;
+                    if self.commands.send(command).is_err() {
+                        return; // it is gone
                     }
                 }
                 // Sent away at once: it does not want us now.
@@ -69,7 +70,7 @@ impl Desk {
     }
 
     fn wait_for_text(&self, client: &Client) -> Tried {
-        let Ok((mut connection, head)) = self.ask(client, "/hooks/native/mailbox") else {
+        let Ok((mut connection, head)) = self.ask(client, "/hooks/native/mailbox", b"{}") else {
             return Tried::Lost;
         };
         match head.status {
@@ -89,18 +90,33 @@ impl Desk {
         let (Some(waiter), Some(handing), Some(text)) = (waiter, handing, text) else {
             return Tried::Lost; // nothing is taken that would not arrive as it is
         };
-        match self.ask(client, &format!("/mailbox/{waiter}/taken")) {
-            Ok((_, head)) if head.status == 200 => Tried::Taken(text, handing),
-            Ok(_) | Err(_) => Tried::Lost,
+        match self.meant(text, handing) {
+            Ok(command) => match self.ask(client, &format!("/mailbox/{waiter}/taken"), b"{}") {
+                Ok((_, head)) if head.status == 200 => Tried::Taken(command),
+                Ok(_) | Err(_) => Tried::Lost,
+            },
+            Err(reason) => {
+                let body = serde_json::json!({ "reason": reason }).to_string();
+                let target = format!("/mailbox/{waiter}/refused");
+                match self.ask(client, &target, body.as_bytes()) {
+                    Ok((_, head)) if head.status == 200 => Tried::Again,
+                    Ok(_) | Err(_) => Tried::Lost,
+                }
+            }
         }
     }
 
     /// Sends a request and waits for its answer as long as the connection and the agent live.
-    fn ask(&self, client: &Client, target: &str) -> Result<(Connection, Head), HttpError> {
+    fn ask(
+        &self,
+        client: &Client,
+        target: &str,
+        body: &[u8],
+    ) -> Result<(Connection, Head), HttpError> {
         let deadline = Instant::now() + LOOK;
         let (id, at) = stamp();
         let sent = client.connect(deadline).and_then(|mut connection| {
-            connection.send(&self.caller.post(target, &id, at, b"{}"), deadline)?;
+            connection.send(&self.caller.post(target, &id, at, body), deadline)?;
             Ok(connection)
         });
         let mut connection = sent.inspect_err(|error| {
@@ -118,26 +134,14 @@ impl Desk {
         }
     }
 
-    /// Into the agent; an error: it is gone.
-    fn hand_on(&self, text: String, handing: Handing) -> Result<(), ()> {
-        let command = match handing {
-            Handing::Prompt => Command::Told {
-                text,
-                how: Told::Prompt,
-            },
-            Handing::Steer => Command::Told {
-                text,
-                how: Told::Steer,
-            },
-            Handing::Interrupt => Command::Told {
-                text,
-                how: Told::Interrupt,
-            },
-            Handing::Command => match person::typed(&text, &self.sessions, &self.cwd) {
-                Some(command) => command,
-                None => return Ok(()),
-            },
+    /// What the agent is to do; the error says why it cannot.
+    fn meant(&self, text: String, handing: Handing) -> Result<Command, String> {
+        let how = match handing {
+            Handing::Prompt => Told::Prompt,
+            Handing::Steer => Told::Steer,
+            Handing::Interrupt => Told::Interrupt,
+            Handing::Command => return person::typed(&text, &self.sessions, &self.cwd),
         };
-        self.commands.send(command).map_err(|_| ())
+        Ok(Command::Told { text, how })
     }
 }

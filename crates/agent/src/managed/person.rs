@@ -1,79 +1,141 @@
-//! A text that is to be taken as if a person had typed it: it may be a command. What only shows
-//! something on the screen does nothing here.
+//! A text that is to be taken as if a person had typed it: it may be a command.
+//!
+//! Nothing is dropped: what cannot be done from outside is refused, with a reason that its sender
+//! reads on the receipt. What only shows something belongs to whoever sits at the screen.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::Path;
 
 use sm_agents::native::SUCCESSOR;
 
-use crate::config::thinking;
 use crate::host::{Command, Told};
 use crate::session;
-use crate::slash::{self, Slash};
+use crate::wish::{Wish, wish};
 
-/// `None`: there is nothing to do.
-pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Option<Command> {
-    let prompt = || Command::Told {
-        text: text.to_owned(),
-        how: Told::Prompt,
-    };
-    if text.trim() == SUCCESSOR {
-        return Some(Command::Successor);
+/// A document that is longer is not put into the context; the successor is told where it is.
+const DOCUMENT: u64 = 256 * 1024;
+
+/// The error says what is to be done instead.
+pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Result<Command, String> {
+    if let Some(path) = text.strip_prefix(SUCCESSOR) {
+        return successor(path.strip_prefix(' ').unwrap_or(path));
     }
-    if let Some(command) = text.strip_prefix('!').map(str::trim)
-        && !command.is_empty()
-    {
-        return Some(Command::Shell(command.to_owned()));
-    }
-    Some(match slash::parse(text) {
-        None | Some(Slash::Unknown(_)) => prompt(),
-        Some(Slash::Handoff { focus, edit }) => Command::Handoff { focus, edit },
-        Some(Slash::UndoHandoff) => Command::UndoHandoff,
-        Some(Slash::New) => Command::New,
-        Some(Slash::Resume(wanted)) => {
-            let wanted = wanted?;
-            match session::find(sessions, cwd, &wanted) {
-                Ok(path) => Command::Resume(path),
-                // The agent says why it cannot be opened.
-                Err(_) => Command::Resume(wanted.into()),
-            }
+    Ok(match wish(text) {
+        Wish::Say(text) => Command::Told {
+            text,
+            how: Told::Prompt,
+        },
+        Wish::Shell(command) => Command::Shell(command),
+        Wish::Handoff { edit: true, .. } => {
+            return Err(at_screen("/handoff --edit opens an editor"));
         }
-        Some(Slash::Model(name)) => Command::SetModel(name?),
-        Some(Slash::Thinking(level)) => Command::SetThinking(thinking(&level?)?),
-        Some(Slash::Title(title)) => Command::SetTitle(title?),
-        Some(Slash::Quit) => Command::Quit,
-        Some(Slash::Context | Slash::Help) => return None,
+        Wish::Handoff { focus, edit } => Command::Handoff { focus, edit },
+        Wish::UndoHandoff => Command::UndoHandoff,
+        Wish::New => Command::New,
+        Wish::Resume(Some(wanted)) => {
+            let found = session::find(sessions, cwd, &wanted);
+            Command::Resume(found.map_err(|error| error.to_string())?)
+        }
+        Wish::Resume(None) => return Err(at_screen("/resume without an id shows a list")),
+        Wish::Model(Some(name)) => Command::SetModel(name),
+        Wish::Model(None) => return Err(at_screen("/model without a name shows a list")),
+        Wish::Thinking(Some(level)) => Command::SetThinking(level),
+        Wish::Thinking(None) => return Err(at_screen("/thinking without a level only shows it")),
+        Wish::Title(title) => Command::SetTitle(title),
+        Wish::Quit => Command::Quit,
+        Wish::Context => return Err("/context only shows something: use `sm context`".to_owned()),
+        Wish::Help => return Err(at_screen("/help only shows something")),
+        Wish::Wrong(why) => return Err(why),
     })
+}
+
+/// `sm` leaves the context: the next one begins with the document that lies there.
+fn successor(path: &str) -> Result<Command, String> {
+    let mut document = String::new();
+    if !path.is_empty() {
+        let read = File::open(path)
+            .and_then(|file| file.take(DOCUMENT).read_to_string(&mut document))
+            .map_err(|error| format!("{path}: {error}"))?;
+        if read as u64 == DOCUMENT {
+            return Ok(Command::Successor { document: None }); // too long for a context
+        }
+    }
+    let document = Some(document).filter(|document| !document.trim().is_empty());
+    Ok(Command::Successor { document })
+}
+
+fn at_screen(what: &str) -> String {
+    format!("{what}: type it at the agent's screen (`sm attach`)")
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sm_llm::Thinking;
+
+    fn read(text: &str) -> Result<Command, String> {
+        let none = Path::new("/nothing");
+        typed(text, none, none)
+    }
 
     #[test]
     fn what_is_typed_is_done_and_what_is_said_is_said() {
-        let none = Path::new("/nothing");
-        let said = |text: &str| {
-            Some(Command::Told {
-                text: text.to_owned(),
-                how: Told::Prompt,
-            })
+        let said = |text: &str| Command::Told {
+            text: text.to_owned(),
+            how: Told::Prompt,
         };
         for (text, expected) in [
-            (SUCCESSOR, Some(Command::Successor)),
-            ("/new", Some(Command::New)),
-            ("/quit", Some(Command::Quit)),
-            ("/model a/b", Some(Command::SetModel("a/b".to_owned()))),
-            ("/model", None),
-            ("/thinking loud", None),
-            ("/help", None),
-            ("/resume 0197", Some(Command::Resume("0197".into()))),
-            ("!ls -l", Some(Command::Shell("ls -l".to_owned()))),
-            ("!", said("!")),
-            ("/nobody knows", said("/nobody knows")),
+            (SUCCESSOR, Command::Successor { document: None }),
+            ("/new", Command::New),
+            ("/quit", Command::Quit),
+            ("/model a/b", Command::SetModel("a/b".to_owned())),
+            ("/thinking high", Command::SetThinking(Thinking::High)),
+            ("!ls -l", Command::Shell("ls -l".to_owned())),
             ("/usr/bin/x is a path", said("/usr/bin/x is a path")),
-            ("hello", said("hello")),
+            ("hello ", said("hello ")),
         ] {
-            assert_eq!(typed(text, none, none), expected, "{text}");
+            assert_eq!(read(text), Ok(expected), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_successor_begins_with_the_document_that_it_is_given() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("a document.md");
+        let text = format!("{SUCCESSOR} {}", path.display());
+        assert!(read(&text).unwrap_err().contains("a document.md"));
+        for (content, expected) in [
+            (
+                "## Objective\ngo on\n".to_owned(),
+                Some("## Objective\ngo on\n"),
+            ),
+            (" \n".to_owned(), None),
+            ("x".repeat(300 * 1024), None),
+        ] {
+            std::fs::write(&path, content).unwrap();
+            let document = expected.map(str::to_owned);
+            assert_eq!(read(&text), Ok(Command::Successor { document }));
+        }
+    }
+
+    #[test]
+    fn nothing_is_dropped_what_cannot_be_done_is_refused_with_a_reason() {
+        for (text, reason) in [
+            ("/model", "shows a list"),
+            ("/resume", "shows a list"),
+            ("/resume 0197", "0197"),
+            ("/thinking", "sm attach"),
+            ("/thinking loud", "levels are off"),
+            ("/title", "a title follows"),
+            ("/context", "sm context"),
+            ("/help", "sm attach"),
+            ("/handoff --edit", "opens an editor"),
+            ("/nobody knows", "there is no command /nobody"),
+            ("!", "a command follows the !"),
+        ] {
+            let why = read(text).unwrap_err();
+            assert!(why.contains(reason), "{text}: {why}");
         }
     }
 }

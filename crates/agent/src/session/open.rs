@@ -54,6 +54,21 @@ pub struct Opened {
     pub torn: Option<PathBuf>,
 }
 
+impl Opened {
+    /// How full the context was, as the last model that counted has said.
+    pub fn tokens(&self) -> Option<u64> {
+        self.messages
+            .iter()
+            .rev()
+            .find_map(|message| match message {
+                Message::Assistant(answer) => {
+                    Some(answer.usage.total_tokens).filter(|tokens| *tokens > 0)
+                }
+                Message::User(_) | Message::ToolResult(_) => None,
+            })
+    }
+}
+
 /// One thing on the screen. `message` is its place in [`Opened::messages`].
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shown {

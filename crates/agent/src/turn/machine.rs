@@ -169,6 +169,8 @@ impl Turn {
             Told::Prompt => Queue::FollowUp,
             Told::Steer => Queue::Steering,
             Told::Interrupt => match &self.phase {
+                // To end the turn now would be to answer for the person.
+                Phase::Calling(calls) if calls.wants_a_person() => Queue::Steering,
                 Phase::Asking | Phase::Stopping | Phase::Calling(_) => {
                     let text_told = text.clone();
                     let from = From::Sm;

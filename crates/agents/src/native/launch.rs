@@ -10,6 +10,19 @@ pub const SESSION_ID: &str = "--session-id";
 /// Arguments with which the user chooses the session himself.
 const CHOOSES: [&str; 4] = ["--resume", "-r", "--continue", "-c"];
 
+/// Arguments of a headless agent: it answers once and ends, and has no link to the daemon.
+const HEADLESS: [&str; 3] = ["--print", "-p", "--json"];
+
+/// Why an agent with these arguments cannot be a session.
+pub fn not_a_session(args: &[String]) -> Option<&'static str> {
+    let before = args.iter().take_while(|arg| *arg != "--");
+    let glued = before
+        .into_iter()
+        .any(|arg| arg.starts_with("-p") && !arg.starts_with("--"));
+    (glued || has_option(args, &HEADLESS))
+        .then_some("-p, --print and --json are for a headless agent, which cannot be a session")
+}
+
 pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     request.check()?;
     let users_prompt = request.args.iter().any(|a| a == "--");
@@ -63,6 +76,22 @@ fn drop_choice(args: &mut Vec<String>) {
 mod tests {
     use super::*;
     use sm_core::ids::ConversationId;
+
+    #[test]
+    fn a_headless_agent_is_no_session() {
+        for (args, refused) in [
+            ("-p hello", true),
+            ("-phello", true),
+            ("--model x/y --print=hello", true),
+            ("--json", true),
+            ("--plain", false),
+            ("--model x/y -- -p", false),
+            ("", false),
+        ] {
+            let args: Vec<String> = args.split_whitespace().map(str::to_owned).collect();
+            assert_eq!(not_a_session(&args).is_some(), refused, "{args:?}");
+        }
+    }
 
     #[test]
     fn lines() {

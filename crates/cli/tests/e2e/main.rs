@@ -24,6 +24,8 @@ mod kill_points_messages;
 mod ledger;
 mod life;
 mod native;
+mod native_commands;
+mod native_handoff;
 mod own;
 mod own_any;
 mod own_commands;

@@ -190,6 +190,30 @@ fn an_open_approval_is_answered_by_nobody_else() {
 }
 
 #[test]
+fn what_is_urgent_waits_for_a_person_who_is_asked() {
+    let native = Native::new();
+    let world = &native.world;
+    native.agent("worker", &[]);
+    world.send_wait("worker", "RUN: touch made");
+    world.wait_for("worker", "waiting");
+    world.pane("worker").shows("touch made");
+    let urgent = world.send("worker", "urgent", "SAY: at once");
+    assert_eq!(urgent["state"], "held", "{urgent}");
+    assert_eq!(world.show("worker")["state"], "waiting");
+    // a key counts when none came for a moment
+    let sent = format!("/sessions/worker/messages/{}", text(&urgent["id"]));
+    eventually("the person has said no", || {
+        world.pane("worker").key("n");
+        let given = || (world.get(&sent)["state"] != "held").then_some(());
+        wait_until(Duration::from_secs(2), given).is_some()
+    });
+    world.wait_for_message("worker", &text(&urgent["id"]), &["consumed"]);
+    world.wait_for("worker", "idle");
+    assert_eq!(native.said("worker"), ["RUN: touch made", "SAY: at once"]);
+    assert!(!world.env.project().join("made").exists());
+}
+
+#[test]
 fn killed_in_the_middle_of_a_turn_it_comes_back_in_its_session() {
     let native = Native::new();
     let world = &native.world;
@@ -237,7 +261,7 @@ fn it_outlives_the_daemon_and_what_it_did_meanwhile_is_known() {
 
 /// Waits until the session has left this generation and is idle in the next.
 #[track_caller]
-fn next_generation(world: &World, name: &str, generation: u64) -> Value {
+pub fn next_generation(world: &World, name: &str, generation: u64) -> Value {
     eventually("another context", || {
         let shown = world.show(name);
         shown["generation"].as_u64() == Some(generation) && shown["state"] == "idle"
@@ -308,7 +332,7 @@ fn its_own_handoff_is_a_new_generation() {
 }
 
 /// What a model writes when it is asked for a handoff document.
-const DOCUMENT: &str = "## Objective\nBuild the frobnicator.\n\n## Constraints and preferences\nNone.\n\n## Progress\nDone: hello. Not started: all else.\n\n## Decisions\nUse Rust.\n\n## Technical state\n/repo/src/main.rs\n\n## Next actions\n1. Frobnicate.";
+pub const DOCUMENT: &str = "## Objective\nBuild the frobnicator.\n\n## Constraints and preferences\nNone.\n\n## Progress\nDone: hello. Not started: all else.\n\n## Decisions\nUse Rust.\n\n## Technical state\n/repo/src/main.rs\n\n## Next actions\n1. Frobnicate.";
 
 #[test]
 fn a_real_task_with_a_handoff_in_its_middle() {

@@ -5,7 +5,7 @@
 
 use super::{Phase, Session, State};
 use crate::effect::{Effect, Handing};
-use crate::ids::{MessageId, Timestamp};
+use crate::ids::{MessageId, Timestamp, WaiterId};
 use crate::message::{Hold, Mode, Proof, Purpose, Way};
 use crate::profile::Input;
 use crate::words;
@@ -69,6 +69,20 @@ impl Session {
             false => Handing::Steer,
         };
         Some((ids, handing))
+    }
+
+    /// The agent has understood it and will not do it: giving it again would change nothing.
+    pub(super) fn mail_refused(&mut self, no: u64, waiter: WaiterId, reason: &str, now: Timestamp) {
+        self.waiters.retain(|w| w.id != waiter);
+        let Some(flight) = self.rec.flight.take_if(|flight| flight.no == no) else {
+            return;
+        };
+        self.flight_at = None;
+        for id in flight.messages {
+            self.fail(&id, format!("the agent refused it: {reason}"), now);
+        }
+        self.recheck_at = now;
+        self.journal();
     }
 
     /// The agent has the text. What it was told to do, and not to say to its model, is in no record:

@@ -290,6 +290,9 @@ impl Session {
             && self.rec.open_handoff().map(|h| h.course) == Some(Course::Stopping);
         let text = match (argued, &prepared.content) {
             (true, Some(content)) => words::wake_with(self.rec.name.as_str(), &prepared, content),
+            (true | false, _) if self.is_driven() => {
+                words::wake_driven(self.rec.name.as_str(), &prepared)
+            }
             (true | false, _) => words::wake(self.rec.name.as_str(), &prepared),
         };
         let missing: Vec<String> = prepared

@@ -325,6 +325,11 @@ impl Session {
                 waiter,
                 taken,
             } => self.mailed(flight, waiter, taken, now),
+            Event::MailRefused {
+                flight,
+                waiter,
+                reason,
+            } => self.mail_refused(flight, waiter, &reason, now),
             Event::WaiterGone { waiter } => self.waiters.retain(|w| w.id != waiter),
             Event::RecordFound {
                 conversation,

@@ -361,6 +361,40 @@ pub async fn taken(
     }
 }
 
+/// The agent has read the text that it was offered and will not do it.
+pub async fn refused(
+    State(hub): State<Shared>,
+    Path(waiter): Path<u64>,
+    body: Bytes,
+) -> Result<StatusCode, ApiError> {
+    let body: RefusedBody = super::read::body(&body)?;
+    let waiter = WaiterId(waiter);
+    let Some((session, flight)) = hub.mailboxes.take(waiter) else {
+        return Err(ApiError::conflict(
+            "this text was taken back",
+            "nothing has to be done",
+        ));
+    };
+    let handle = hub.sessions.get(&session).ok_or_else(ApiError::gone)?;
+    let reason: String = body.reason.chars().take(REASON).collect();
+    let refused = Event::MailRefused {
+        flight,
+        waiter,
+        reason,
+    };
+    super::sessions::act(&handle, refused).await?;
+    Ok(StatusCode::OK)
+}
+
+/// Longest reason that is kept.
+const REASON: usize = 400;
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct RefusedBody {
+    reason: String,
+}
+
 /// What older status-line scripts send: usage, or the notice of a compaction. Whatever is missing or
 /// of another kind counts as not said, as it did for them.
 struct UsageBody {

@@ -110,6 +110,7 @@ pub fn router(hub: Shared) -> Router {
         .route("/runs/{session}", post(runs::tell))
         .route("/runs/{session}/hold", post(runs::hold))
         .route("/mailbox/{waiter}/taken", post(hooks::taken))
+        .route("/mailbox/{waiter}/refused", post(hooks::refused))
         .route("/launch/{session}/{launch}", post(launch::fetch))
         .route("/launch/{session}/{launch}/started", post(launch::started))
         .route("/launch/{session}/{launch}/failed", post(launch::failed))

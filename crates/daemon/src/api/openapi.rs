@@ -75,6 +75,7 @@ routes! {
     "post" "/runs/{session}" "An agent under `sm run` is a session, and this is how it is" () Some("Any"), "Any";
     "post" "/runs/{session}/hold" "Kept open as long as that `sm run` lives" () None, "Any";
     "post" "/mailbox/{waiter}/taken" "A waiter hands its text to its agent" () None, "Any";
+    "post" "/mailbox/{waiter}/refused" "The agent will not do what it was offered, and says why" () Some("Any"), "Any";
     "post" "/launch/{session}/{launch}" "What a launcher is to run, once" () None, "Any";
     "post" "/launch/{session}/{launch}/started" "The agent runs" () Some("Any"), "Any";
     "post" "/launch/{session}/{launch}/failed" "The agent could not be started" () Some("Any"), "Any";

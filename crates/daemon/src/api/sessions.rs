@@ -130,6 +130,12 @@ pub async fn create(
             "say: sm new -- my-program --its-flags",
         ));
     }
+    if let Some(why) = kind::not_a_session(agent, &body.args) {
+        return Err(ApiError::bad(
+            why,
+            "give the prompt to the session: sm new native --prompt \"…\"; or run it headless: sm agent -p \"…\"",
+        ));
+    }
     if !std::path::Path::new(&body.cwd).is_dir() {
         return Err(ApiError::bad(
             format!("{} is not a folder", body.cwd),

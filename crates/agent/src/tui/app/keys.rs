@@ -4,12 +4,12 @@ use std::time::{Duration, Instant};
 
 use crate::host::{Answer, Command, State};
 use crate::slash::COMMANDS;
+use crate::wish::{Wish, is_path, thinking_word, wish};
 
 use super::super::editor::Pressed;
 use super::super::input::Key;
 use super::super::transcript::Entry;
 use super::approve::Question;
-use super::commands::{Wish, is_path, thinking_word, wish};
 use super::picker::{Choice, Picked};
 use super::{Action, App};
 

@@ -4,7 +4,6 @@
 //! and is forgotten, but for the last things that were folded up.
 
 mod approve;
-mod commands;
 mod keys;
 mod picker;
 mod status;

@@ -7,13 +7,13 @@ use sm_llm::{Assistant, Block, Delta, ToolCall, ToolResult};
 
 use crate::host::{HandoffOutcome, Queue, SessionView, State, Update};
 use crate::turn::End;
+use crate::wish::thinking_word;
 
 use super::super::line::Line;
 use super::super::look::Role;
 use super::super::text::{clean, shorten};
 use super::super::transcript::{Entry, answer_entries, ending};
 use super::super::view_entries::last_entries;
-use super::commands::thinking_word;
 use super::{Action, Answering, App, LONGEST_THOUGHT, PREVIEW, Question, Running, keep_end};
 
 /// Of a session that is opened again, the last entries are shown.

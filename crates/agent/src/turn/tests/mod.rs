@@ -830,6 +830,20 @@ fn what_is_urgent_ends_the_turn_and_begins_the_next() {
 }
 
 #[test]
+fn what_is_urgent_does_not_answer_for_a_person_who_is_asked() {
+    let mut talk = talk();
+    talk.prompt("go", "user go; ask; Working")
+        .calls(
+            &[("a", runs("make it"))],
+            10,
+            "assistant a; want a: run `make it`; Waiting",
+        )
+        .check(told("now", Told::Interrupt), "Steering now")
+        .approve("a", Answer::Once, "run a; Working")
+        .done("a", "result a ok; user now; ask");
+}
+
+#[test]
 fn what_is_handed_over_during_a_handoff_is_for_the_next_session() {
     let mut talk = talk();
     talk.prompt("go", "user go; ask; Working")

@@ -175,6 +175,42 @@ fn while_it_works_nothing_that_it_took_is_given_again() {
 }
 
 #[test]
+fn what_a_killed_agent_took_and_never_said_is_given_again_exactly_once() {
+    let mut b = driven(false);
+    opens(&mut b, 3);
+    b.send("m1", "hello");
+    takes(&mut b, 3);
+    b.on(Event::TerminalGone { launch: 1 });
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 2,
+        process: Process { pid: 7, start: 70 },
+    });
+    b.hook(Signal::ContextStarted {
+        source: ContextSource::Resume,
+        transcript: None,
+    });
+    opens(&mut b, 4);
+    // nowhere, twice: then it is given, and what it says proves it
+    let mut times = Vec::new();
+    for _ in 0..100 {
+        let mut outcomes = vec![b.wait(200)];
+        if b.session.probe.is_some() {
+            outcomes.push(b.evidence(seen(Activity::Idle)));
+        }
+        let again: Vec<_> = outcomes.iter().flat_map(given).collect();
+        if !again.is_empty() {
+            takes(&mut b, 4);
+            accepts(&mut b, "hello");
+            opens(&mut b, 5);
+            times.extend(again);
+        }
+    }
+    assert_eq!(times, [(Handing::Prompt, "hello".to_string())]);
+    assert!(b.receipt("m1").reached_agent());
+}
+
+#[test]
 fn a_command_of_a_person_is_done_once_it_is_taken() {
     let mut b = driven(false);
     opens(&mut b, 3);
@@ -191,6 +227,34 @@ fn a_command_of_a_person_is_done_once_it_is_taken() {
 }
 
 #[test]
+fn what_the_agent_refuses_fails_with_its_reason_and_the_next_one_goes_on() {
+    let mut b = driven(false);
+    opens(&mut b, 3);
+    b.on(Event::Send(NewMessage {
+        raw: true,
+        ..message("m1", "/model")
+    }));
+    b.send("m2", "hello");
+    let flight = b.session.record().flight.as_ref().unwrap().no;
+    let refused = |flight| Event::MailRefused {
+        flight,
+        waiter: WaiterId(3),
+        reason: "a list is shown".into(),
+    };
+    b.on(refused(flight + 1));
+    assert_eq!(b.receipt("m1").word(), "written", "of another delivery");
+    b.on(refused(flight));
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("refused: {:?}", b.receipt("m1"));
+    };
+    assert!(reason.contains("a list is shown"), "{reason}");
+    assert_eq!(
+        given(&opens(&mut b, 4)),
+        [(Handing::Prompt, "hello".to_string())]
+    );
+}
+
+#[test]
 fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     let mut b = driven(true);
     opens(&mut b, 3);
@@ -201,7 +265,11 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
         background_tasks: Vec::new(),
     });
     let outcome = b.on(prepared("h1"));
-    assert_eq!(given(&outcome), [(Handing::Command, "/leave".to_string())]);
+    let [(Handing::Command, leave)] = &given(&outcome)[..] else {
+        panic!("the clear: {outcome:?}");
+    };
+    let copy = b.session.record().handoff.clone().unwrap().copy;
+    assert_eq!(*leave, format!("/leave {copy}"), "with the document");
     takes(&mut b, 3);
     let call = b.call(
         "c2",

@@ -1,4 +1,4 @@
-//! What a person wants by a text they submitted.
+//! What a person wants by a text they submitted, here or through `sm send --raw`. Pure.
 
 use std::path::PathBuf;
 

@@ -1,0 +1,112 @@
+//! The document of a session of sm's own agent: its model is asked with just what the agent itself
+//! asks it with, so that the provider's cached prefix is used, as `/handoff` does.
+//!
+//! The session's file is only read: the agent that talks in it is not disturbed, whatever it does,
+//! and a document that fails leaves it as it was.
+
+use std::path::{Path, PathBuf};
+
+use sm_ledger::redact::redact;
+use sm_llm::{Client, Places};
+use tokio_util::sync::CancellationToken;
+
+use super::document::{Document, DocumentError};
+use crate::config::Config;
+use crate::handoff::{self, Order, Prefix, Progress};
+use crate::host::Variables;
+use crate::models;
+use crate::session::{self, Opened};
+use crate::setup;
+use crate::tools;
+use crate::turn::Unwritten;
+
+/// With fewer messages there is nothing to hand off.
+const LEAST: usize = 2;
+
+/// A session as it stands in its file.
+pub struct Own {
+    path: PathBuf,
+    opened: Opened,
+}
+
+/// Why there is no document by this way.
+#[derive(Debug, thiserror::Error)]
+pub enum OwnError {
+    /// Another way may be open.
+    #[error("its model cannot be asked: {0}")]
+    NotPossible(String),
+    #[error(transparent)]
+    Over(#[from] DocumentError),
+}
+
+impl Own {
+    pub fn read(path: &Path) -> Result<Self, OwnError> {
+        let opened =
+            session::read(path).map_err(|error| OwnError::NotPossible(error.to_string()))?;
+        if opened.message_entries < LEAST {
+            return Err(DocumentError::TooLittle.into());
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            opened,
+        })
+    }
+
+    pub async fn document(
+        &self,
+        config: &Config,
+        (variables, places): (&Variables, &Places),
+        order: &Order,
+        cancel: &CancellationToken,
+        on: &mut (dyn FnMut(Progress) + Send),
+    ) -> Result<Document, OwnError> {
+        let opened = &self.opened;
+        let named = opened
+            .model
+            .as_ref()
+            .map(|(provider, id)| format!("{provider}/{id}"));
+        let model = models::choose(named.as_deref(), config, &**variables, places)
+            .await
+            .map_err(|error| OwnError::NotPossible(error.to_string()))?;
+        let prefix = Prefix {
+            model: &model,
+            system: &setup::system(&opened.header.cwd, config),
+            tools: &tools::definitions(),
+            messages: &opened.messages,
+            thinking: opened.thinking.unwrap_or(config.thinking),
+            max_output: models::max_output(&model),
+            session: &opened.header.id,
+            tokens: opened.tokens(),
+        };
+        let draft = handoff::generate(&Client::new(), prefix, order, cancel, on)
+            .await
+            .map_err(|unwritten| match unwritten {
+                Unwritten::Cancelled => DocumentError::Cancelled,
+                Unwritten::Empty => DocumentError::Failed("the model returned no text".into()),
+                Unwritten::Failed(why) => DocumentError::Failed(why),
+            })?;
+        let usage = draft.usage;
+        let read = usage.input + usage.cache_read + usage.cache_write;
+        let mut told = format!(
+            "Written by the session's own model, {}/{}, as /handoff does: {read} tokens read, {} written",
+            model.provider, model.id, usage.output
+        );
+        if usage.cost.total >= 0.005 {
+            told.push_str(&format!(", {:.2} $", usage.cost.total));
+        }
+        told.push_str(&match usage.cache_read * 100 / read.max(1) {
+            0 => "; the provider's cache was not used".to_owned(),
+            percent => format!("; {percent} % of it from the provider's cache"),
+        });
+        let mut text = draft.document();
+        let ledger = handoff::ledger_of(&self.path);
+        let facts = handoff::facts(&ledger, &opened.todos, &text, config.handoff.facts);
+        if !facts.is_empty() {
+            text = format!("{}\n\n{facts}", text.trim_end());
+        }
+        Ok(Document {
+            text: redact(&text).text.into_owned(),
+            told,
+        })
+    }
+}
