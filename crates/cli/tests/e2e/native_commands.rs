@@ -123,15 +123,15 @@ fn what_waits_for_it_is_listed_and_can_be_taken_back() {
 
 #[test]
 fn its_pins_are_in_the_next_context_and_its_screen_is_kept() {
-    let native = Native::new();
+    let native = Native::with("[handoff]\nauto = false\n");
     let world = &native.world;
     native.agent("worker", &[]);
-    native.model.control(|c| c.input_tokens = 77_000);
+    native.model.control(|c| c.input_tokens = 17_000);
     world.send_wait("worker", "SAY: a needle in the haystack");
     world.wait_for("worker", "idle");
     let filled = || world.show("worker")["context"]["tokens"].as_u64();
-    eventually("its usage is pushed", || filled() > Some(77_000));
-    world.sm(&["context", "worker"]).exits(0).says("77");
+    eventually("its usage is pushed", || filled() > Some(17_000));
+    world.sm(&["context", "worker"]).exits(0).says("17");
     world
         .sm(&["output", "worker"])
         .exits(0)
