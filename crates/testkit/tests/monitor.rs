@@ -24,6 +24,15 @@ fn soak() {
     assert!(common::soak(OF_SEED).alerts > 0);
 }
 
+/// Schedules that have broken a rule once.
+#[test]
+fn found_by_soaking() {
+    for seed in [1_075_070] {
+        let stats = common::play(OF_SEED, seed, 1);
+        assert!(stats.steps > 0, "{seed}");
+    }
+}
+
 /// Several tests, so that they run side by side.
 macro_rules! schedules {
     ($($name:ident: $part:expr;)*) => {

@@ -175,6 +175,19 @@ impl Session {
         self.rec.stranger.is_some() && now.since(self.stranger_at) < STATUS_LAG
     }
 
+    /// Late words of an agent that has ended in a conversation nobody knew of: what was on its way to
+    /// it then may be there, where nobody will look.
+    pub(super) fn left_elsewhere(&mut self, call: &HookCall) {
+        let flight = self.rec.flight.as_ref();
+        if !flight.is_some_and(|flight| flight.phase.touched_agent()) {
+            return;
+        }
+        match self.voice(call) {
+            Voice::New | Voice::Stranger => self.met_stranger(call.conversation.clone()),
+            Voice::Current | Voice::Late | Voice::Foreign => {}
+        }
+    }
+
     /// Somebody nobody knows has spoken; or everybody is known again.
     pub(super) fn met_stranger(&mut self, stranger: Option<ConversationId>) {
         if self.rec.stranger != stranger {

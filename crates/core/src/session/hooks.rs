@@ -29,6 +29,7 @@ impl Session {
         }
         if !self.rec.state.is_live() {
             self.ignore(&call, "the session has ended");
+            self.left_elsewhere(&call);
             return Answered::No;
         }
         match self.voice(&call) {

@@ -372,6 +372,43 @@ fn a_stranger_who_may_have_taken_the_text_is_remembered_after_a_crash() {
     assert!(reason.contains("not known whether"), "{reason}");
 }
 
+/// The same, but the agent was gone before the daemon heard of it: its last words come by the spool.
+#[test]
+fn a_stranger_in_an_agent_that_has_ended_may_have_taken_the_text() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.on(Event::Pasted {
+        flight: 1,
+        ok: true,
+    });
+    b.now = b.now.plus(1_000);
+    let words = b.call("c2", Signal::Working);
+    b.now = b.now.plus(10);
+    b.on(Event::TerminalGone { launch: 1 });
+    b.on(Event::Hook(words));
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::Started {
+        launch: 2,
+        process: Process { pid: 8, start: 80 },
+    });
+    b.hook(Signal::ContextStarted {
+        source: ContextSource::Resume,
+        transcript: None,
+    });
+    for _ in 0..60 {
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&outcome), "the stranger may have it: {outcome:?}");
+        }
+        b.wait(1_000);
+    }
+    let MessageState::Failed { reason } = b.receipt("m1") else {
+        panic!("{:?}", b.receipt("m1"))
+    };
+    assert!(reason.contains("not known whether"), "{reason}");
+}
+
 #[test]
 fn what_the_process_before_said_is_late_once_another_was_launched() {
     let said_before = [
