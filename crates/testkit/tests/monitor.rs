@@ -24,13 +24,12 @@ fn soak() {
     assert!(common::soak(OF_SEED).alerts > 0);
 }
 
-/// Schedules that have broken a rule once.
+/// Codex, cleared by a person unheard; what was pasted was submitted there, and the agent was gone
+/// before the daemon came back.
 #[test]
-fn found_by_soaking() {
-    for seed in [1_075_070] {
-        let stats = common::play(OF_SEED, seed, 1);
-        assert!(stats.steps > 0, "{seed}");
-    }
+fn found_by_soaking_1075070() {
+    let stats = common::play(OF_SEED, 1_075_070, 1);
+    assert!(stats.steps > 0, "{stats:?}");
 }
 
 /// Several tests, so that they run side by side.

@@ -2,7 +2,7 @@
 //! outside, a closed terminal, sudden death. The terminal is as before, and nothing is left.
 
 use std::fs;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::termios::LocalModes;
@@ -278,4 +278,63 @@ fn output_of_what_was_left_running_does_not_keep_us() {
     let job = told(&world, "job");
     let ended = || (!alive(&job)).then_some(());
     assert!(wait_until(Duration::from_secs(20), ended).is_some());
+}
+
+/// A person who does not look: their terminal takes nothing, and the agent goes on writing.
+fn unread(world: &World, trap: &str) -> Person {
+    let script = format!(
+        "trap {trap}; echo $$ > pid; (while :; do printf %01000d 0; done) & while :; do wait; done"
+    );
+    let person = world.script(&script);
+    told(world, "pid");
+    // What was written down stands still once nobody takes any more of it.
+    let size = || {
+        let sessions = world.env.sm_home().join("data/sessions");
+        let begun = fs::read_dir(sessions).is_ok_and(|found| found.count() == 1);
+        match begun {
+            true => world.log().len(),
+            false => 0,
+        }
+    };
+    let mut last = (size(), Instant::now());
+    let full = wait_until(LONG, || {
+        let now = size();
+        if now != last.0 || now == 0 {
+            last = (now, Instant::now());
+        }
+        (last.1.elapsed() > Duration::from_millis(500)).then_some(())
+    });
+    assert!(full.is_some(), "it never fills up");
+    person
+}
+
+#[test]
+fn signals_reach_an_agent_whose_output_nobody_takes() {
+    let world = World::new();
+    let mut person = unread(&world, "'echo heard > heard; exit 9' TERM");
+    signal(person.pid(), Signal::TERM);
+    // The agent waits for its terminal, like every program; the signal does not wait for that.
+    assert_eq!(told(&world, "heard"), "heard");
+    assert_eq!(code(person.waits(LONG)), Some(9));
+    assert_eq!(world.log(), person.seen());
+    world.nothing_is_left();
+}
+
+#[test]
+fn a_hang_up_ends_an_agent_whose_output_nobody_takes() {
+    let world = World::new();
+    for trap in ["'echo heard > heard; exit 9' HUP", "'' HUP TERM"] {
+        for name in ["pid", "heard"] {
+            let _ = fs::remove_file(world.file(name));
+        }
+        let _ = fs::remove_dir_all(world.env.sm_home().join("data/sessions"));
+        let mut person = unread(&world, trap);
+        let pid = told(&world, "pid");
+        signal(person.pid(), Signal::HUP);
+        // nobody looks, and it ends all the same
+        let ended = || (!alive(&pid) && !alive(&person.pid().to_string())).then_some(());
+        assert!(wait_until(LONG, ended).is_some(), "{trap}");
+        assert_eq!(code(person.waits(LONG)), Some(129), "{trap}");
+        world.nothing_is_left();
+    }
 }

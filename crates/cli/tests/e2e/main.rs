@@ -31,6 +31,7 @@ mod own_any;
 mod own_commands;
 mod own_terminal;
 mod pins;
+mod run_ends;
 mod run_person;
 mod seed2;
 mod stream;

@@ -30,6 +30,39 @@ impl Own {
         }
     }
 
+    /// `knobs` are those of the fake agent.
+    pub fn without_daemon(more: &str, knobs: &str) -> Self {
+        let mut world = World::with_config(more);
+        if !knobs.is_empty() {
+            world.env.set("FAKE_AGENT", knobs);
+        }
+        Self {
+            world,
+            tmux: Tmux::new().unwrap(),
+        }
+    }
+
+    /// Everything that was to be seen; lines that the terminal has wrapped are whole.
+    pub fn all(&self) -> String {
+        let target = format!("={PANE}:");
+        self.tmux
+            .call(&["capture-pane", "-p", "-J", "-S", "-", "-t", &target])
+            .unwrap_or_default()
+    }
+
+    pub fn log(&self) -> String {
+        let log = self.world.env.home().join(".claude/handoff/handoff.log");
+        std::fs::read_to_string(log).unwrap_or_default()
+    }
+
+    /// What is typed is seen, and then entered.
+    #[track_caller]
+    pub fn enters(&self, text: &str) {
+        self.tmux.type_text(PANE, text).unwrap();
+        self.shows(text);
+        self.tmux.key(PANE, "Enter").unwrap();
+    }
+
     fn code_file(&self) -> PathBuf {
         self.world.env.home().join("code")
     }
@@ -45,6 +78,20 @@ impl Own {
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
         let cwd = self.world.env.project();
         self.tmux.start(PANE, (100, 30), &cwd, &env, &argv).unwrap();
+    }
+
+    /// Another run in a new terminal of the same name; the one before is over.
+    pub fn start_again(&self, args: &[&str]) {
+        std::fs::remove_file(self.code_file()).unwrap();
+        let (env, cwd) = (self.world.env.env(), self.world.env.project());
+        // tmux ends with its last session
+        self.tmux
+            .start("beside", (80, 24), &cwd, &env, &["cat"])
+            .unwrap();
+        self.tmux
+            .call(&["kill-session", "-t", &format!("={PANE}")])
+            .unwrap();
+        self.start(args);
     }
 
     /// `sm run claude`, known to the daemon and idle: what is known of it.
@@ -88,12 +135,13 @@ impl Own {
     }
 
     pub fn about(&self) -> String {
-        let log = self.world.env.home().join(".claude/handoff/handoff.log");
+        let served = self.world.is_served();
+        let sessions = served.then(|| self.world.sm(&["ls", "--json"]).out);
         format!(
             "── screen\n{}\n── handoff.log\n{}\n── sessions\n{}",
             self.screen(),
-            std::fs::read_to_string(log).unwrap_or_default(),
-            self.world.sm(&["ls", "--json"]).out,
+            self.log(),
+            sessions.unwrap_or_default(),
         )
     }
 }

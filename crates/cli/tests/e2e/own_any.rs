@@ -5,7 +5,6 @@ use crate::own::{Own, PANE, name};
 use crate::world::{DEADLINE, World, eventually, text};
 use serde_json::{Value, json};
 use sm_testkit::clean::binary;
-use sm_testkit::tmux::Tmux;
 use sm_testkit::wait_until;
 
 const QUIET: &str = "[generic]\nquiet_ms = 300\n";
@@ -105,10 +104,7 @@ fn an_agent_nobody_knows_is_told_by_what_it_shows() {
 
 #[test]
 fn a_daemon_that_comes_later_or_again_learns_whether_it_is_quiet() {
-    let own = Own {
-        world: World::with_config(QUIET),
-        tmux: Tmux::new().unwrap(),
-    };
+    let own = Own::without_daemon(QUIET, "");
     let world = &own.world;
     let (gate, script) = ticking(world);
     own.start(&["run", "--", "sh", "-c", &script]);

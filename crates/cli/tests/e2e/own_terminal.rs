@@ -2,12 +2,11 @@
 //! other, and the run is hurt by nothing that becomes of the daemon.
 
 use crate::own::{Own, PANE, name};
-use crate::world::{DEADLINE, World, eventually, process, text};
+use crate::world::{DEADLINE, eventually, process, text};
 use rustix::process::Signal;
 use serde_json::Value;
 use sm_client::http::Request;
 use sm_testkit::clean::RecordKind;
-use sm_testkit::tmux::Tmux;
 use sm_testkit::wait_until;
 
 #[test]
@@ -188,10 +187,7 @@ fn a_daemon_that_stands_still_stops_neither_the_person_nor_the_agent() {
 
 #[test]
 fn a_daemon_that_comes_later_finds_the_run() {
-    let own = Own {
-        world: World::new(),
-        tmux: Tmux::new().unwrap(),
-    };
+    let own = Own::without_daemon("", "");
     own.start(&["run", "claude"]);
     own.shows("❯");
     assert!(!own.world.is_served(), "a run starts no daemon");

@@ -30,7 +30,7 @@ pub struct Local {
 impl Local {
     pub fn open(path: &Path) -> io::Result<Self> {
         let folder = Folder::new(path.to_path_buf());
-        let _one_at_a_time = lock(&folder)?;
+        let _one_at_a_time = lock(&folder, LOCK_PATIENCE)?;
         let (cols, rows) = ASSUMED;
         let caught = render::catch_up(&folder, Size::new(cols, rows))?;
         Ok(Self { folder, caught })
@@ -72,7 +72,7 @@ impl Local {
 }
 
 /// Until it is dropped.
-fn lock(folder: &Folder) -> io::Result<File> {
+fn lock(folder: &Folder, patience: Duration) -> io::Result<File> {
     folder.make_archive()?;
     let file = OpenOptions::new()
         .write(true)
@@ -80,7 +80,7 @@ fn lock(folder: &Folder) -> io::Result<File> {
         .truncate(false)
         .mode(0o600)
         .open(folder.archive().join("lock"))?;
-    let until = Instant::now() + LOCK_PATIENCE;
+    let until = Instant::now() + patience;
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(file),
@@ -90,10 +90,42 @@ fn lock(folder: &Folder) -> io::Result<File> {
             Err(TryLockError::WouldBlock) => {
                 return Err(io::Error::new(
                     io::ErrorKind::WouldBlock,
-                    "another sm has been reading it for 30 s; is it stopped?",
+                    format!(
+                        "another sm has been reading it for {} s; is it stopped?",
+                        patience.as_secs()
+                    ),
                 ));
             }
             Err(TryLockError::Error(error)) => return Err(error),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn somebody_who_stands_still_is_not_waited_for_without_end() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path().to_path_buf());
+        let held = lock(&folder, Duration::ZERO).unwrap();
+        let refused = lock(&folder, Duration::from_millis(50)).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::WouldBlock);
+        assert!(refused.to_string().contains("is it stopped?"), "{refused}");
+        drop(held);
+        lock(&folder, Duration::ZERO).unwrap();
+    }
+
+    #[test]
+    fn whoever_is_done_lets_the_next_one_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let folder = Folder::new(dir.path().to_path_buf());
+        let held = lock(&folder, Duration::ZERO).unwrap();
+        std::thread::scope(|scope| {
+            let next = scope.spawn(|| lock(&folder, LOCK_PATIENCE).map(drop));
+            drop(held);
+            next.join().unwrap().unwrap();
+        });
     }
 }

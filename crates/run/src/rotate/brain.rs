@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use sm_agents::kind::{self, Hooks};
 use sm_agents::{LaunchRequest, Start};
-use sm_channel::{ChannelError, DotFile, Put, RealFiles, SessionLine};
+use sm_channel::{ChannelError, DotFile, RealFiles, SessionLine};
 use sm_client::PathError;
 use sm_client::process::Process;
 use sm_client::wire;
@@ -29,6 +29,7 @@ use super::pulse;
 use super::rotation::{After, Ending, Rotation, Rules, Stop};
 use super::server::{self, Reply, Request};
 use super::session::{Handed, Session, Setup, Then};
+use super::words;
 use crate::RunError;
 use crate::brain::{Brain, Control, Ended, Entered, Next, Report, Run};
 
@@ -211,31 +212,8 @@ impl Rotating {
 
     fn say_goodbye(&mut self, why: &str, handed: Option<&Handed>) {
         let setup = &self.session.setup;
-        let program = match setup.agent {
-            AgentKind::Claude => "claude",
-            AgentKind::Codex => "codex",
-            AgentKind::Native | AgentKind::Generic => "-- …",
-        };
-        let channel = &setup.channel;
-        self.farewell = match handed {
-            Some(Handed {
-                id,
-                put: Put::Current,
-                ..
-            }) => Some(format!(
-                "{why}. Handoff {id} of channel {channel} holds where the work stands; go on with: sm run --handoff {program}"
-            )),
-            // `--handoff` would take the other session's.
-            Some(Handed {
-                id,
-                put: Put::Archive,
-                ..
-            }) => Some(format!(
-                "{why}. Handoff {id} holds where the work stands; it is in the archive, as another session's is active in channel {channel}. Read it with: sm channel load --id {id}"
-            )),
-            None if why.is_empty() => None,
-            None => Some(why.to_owned()),
-        };
+        let handed = handed.map(|handed| (&handed.id, &handed.put));
+        self.farewell = words::farewell(why, handed, &setup.channel, setup.agent);
         if let Some(kept) = &self.session.lock().replay.kept {
             let said = self
                 .farewell
@@ -379,7 +357,8 @@ impl Brain for Rotating {
                 let kept = self.session.keep_asked();
                 lost = kept.is_err();
                 let why = match &kept {
-                    Ok(_) => String::new(),
+                    Ok(None) => String::new(),
+                    Ok(Some(_)) => "The agent was ended".to_owned(),
                     Err(error) => format!(
                         "What the agent handed over could not be put into the channel ({error}); it is kept in {}",
                         self.session.setup.folder.path().display()

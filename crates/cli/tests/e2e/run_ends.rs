@@ -1,0 +1,293 @@
+//! How `sm run` ends, without a daemon: what the person is told when no other agent follows, and what
+//! is there to go on from.
+
+use crate::own::Own;
+use crate::world::{DEADLINE, eventually, process, text};
+use rustix::process::Signal;
+use serde_json::Value;
+use sm_testkit::clean::RecordKind;
+use sm_testkit::process::Process;
+use sm_testkit::wait_until;
+use std::path::PathBuf;
+
+/// Of 200,000: critical.
+const FULL: &str = "TOKENS: 160000";
+/// The agent is not asked for a document of its own.
+const AT_ONCE: &str = "[run]\ndeadline_turns = 0\n";
+
+fn after<'a>(text: &'a str, begin: &str) -> &'a str {
+    let at = text
+        .find(begin)
+        .unwrap_or_else(|| panic!("no {begin:?} in {text}"));
+    &text[at + begin.len()..]
+}
+
+/// The handoff that a text names first.
+fn named(text: &str) -> String {
+    let rest = after(text, "Handoff HO-");
+    let end = rest.find(' ').unwrap();
+    format!("HO-{}", &rest[..end])
+}
+
+/// The last words of the run, once it has ended with this code.
+#[track_caller]
+fn farewell(own: &Own, code: i32, begin: &str) -> String {
+    assert_eq!(own.code(), code, "{}", own.about());
+    let all = own.all();
+    format!("{begin}{}", after(&all, begin))
+}
+
+/// How many contexts began with our prompt.
+fn successors(own: &Own) -> usize {
+    let records = own.world.records();
+    let begun = |r: &&sm_testkit::clean::Record| {
+        r.kind == RecordKind::Prompt && r.text.contains("Continue from handoff (ID: ")
+    };
+    records.iter().filter(begun).count()
+}
+
+fn manifest(own: &Own) -> Value {
+    let path = own
+        .world
+        .env
+        .home()
+        .join(".claude/handoff/global.manifest.json");
+    serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
+}
+
+/// What a run leaves behind as long as it lives.
+fn run_json(own: &Own) -> Option<(PathBuf, Value)> {
+    let runs = own.world.env.sm_home().join("state/runs");
+    let folder = std::fs::read_dir(runs).ok()?.flatten().next()?.path();
+    let text = std::fs::read_to_string(folder.join("run.json")).ok()?;
+    Some((folder, serde_json::from_str(&text).ok()?))
+}
+
+/// Who runs this program here.
+fn running(own: &Own, program: &str) -> Vec<Process> {
+    let runs = |found: &Process| {
+        let exe = std::fs::read_link(format!("/proc/{}/exe", found.pid.as_raw_nonzero()));
+        exe.is_ok_and(|exe| exe.file_name().is_some_and(|name| name == program))
+    };
+    let mut found = own.world.env.processes();
+    found.retain(runs);
+    found
+}
+
+/// `sm run --handoff claude` after all this goes on from that handoff, in a new context.
+#[track_caller]
+fn goes_on(own: &Own, id: &str) {
+    let before = successors(own);
+    own.start_again(&["run", "--handoff", "claude"]);
+    eventually("it goes on", || successors(own) == before + 1);
+    let records = own.world.records();
+    let told = records
+        .iter()
+        .rfind(|r| r.text.contains("Continue from handoff (ID: "))
+        .unwrap();
+    assert!(told.text.contains(id), "{id}: {}", told.text);
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+}
+
+#[test]
+fn used_up_restarts_end_with_the_handoff_and_how_to_go_on() {
+    let own = Own::without_daemon(AT_ONCE, "");
+    own.start(&["run", "--max-restarts", "1", "claude", FULL]);
+    eventually("a second context", || successors(&own) == 1);
+    own.shows("❯");
+    own.enters(FULL);
+    let last = farewell(&own, 143, "sm run stops: ");
+    assert!(
+        last.starts_with("sm run stops: All restarts are used up (--max-restarts). Handoff HO-"),
+        "{last}"
+    );
+    let id = named(&last);
+    assert!(
+        last.contains(
+            "of channel global holds where the work stands; go on with: sm run --handoff claude"
+        ),
+        "{last}"
+    );
+    assert_eq!(successors(&own), 1);
+    let shown = manifest(&own).to_string();
+    assert!(shown.contains(&id) && shown.contains("active"), "{shown}");
+    goes_on(&own, &id);
+}
+
+#[test]
+fn a_context_that_was_full_without_new_work_is_the_last() {
+    let own = Own::without_daemon(AT_ONCE, "turn_tokens=160000");
+    own.start(&["run", "claude", "the first thing"]);
+    let last = farewell(&own, 143, "sm run stops: ");
+    assert!(
+        last.starts_with(
+            "sm run stops: The last context was full without anything new done in it, so another would not help. Handoff HO-"
+        ),
+        "{last}"
+    );
+    assert!(
+        last.contains("go on with: sm run --handoff claude"),
+        "{last}"
+    );
+    assert_eq!(successors(&own), 1, "{}", own.about());
+    let id = named(&last);
+    assert!(manifest(&own).to_string().contains(&id));
+}
+
+#[test]
+fn a_handoff_beside_another_sessions_is_named_with_how_to_read_it() {
+    let own = Own::without_daemon(AT_ONCE, "");
+    let world = &own.world;
+    let other = world.sm_given(
+        &["channel", "create", "--channel", "global", "-"],
+        "of somebody else\n",
+    );
+    let other = other.exits(0).out.trim().to_owned();
+    own.start(&["run", "--max-restarts", "1", "claude", FULL]);
+    eventually("a second context", || successors(&own) == 1);
+    own.shows("❯");
+    own.enters(FULL);
+    let last = farewell(&own, 143, "sm run stops: ");
+    let id = named(&last);
+    assert_ne!(id, other);
+    let how = format!("sm channel load --id {id}");
+    assert!(
+        last.contains(
+            "it is in the archive, as another session's is active in channel global. Read it with: "
+        ),
+        "{last}"
+    );
+    assert!(last.contains(&how), "{last}");
+    // as it says; and the other session's is still to be had
+    let read = world.sm(&["channel", "load", "--id", &id]).exits(0);
+    assert!(read.out.contains("Auto-Handoff"), "{}", read.out);
+    let load = ["channel", "load", "--channel", "global"];
+    world.sm(&load).exits(0).says("of somebody else");
+}
+
+#[test]
+fn a_persons_own_exit_is_the_last_word() {
+    let own = Own::without_daemon("", "");
+    own.start(&["run", "claude"]);
+    own.shows("❯");
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+    let all = own.all();
+    for said in ["Handoff", "sm run", "The agent was ended"] {
+        assert!(!all.contains(said), "{said}: {all}");
+    }
+    assert!(run_json(&own).is_none(), "nothing is left of it");
+}
+
+#[test]
+fn what_the_agent_handed_over_before_it_was_killed_is_kept_and_named() {
+    let own = Own::without_daemon("", "");
+    let notes = own.world.env.project().join("notes.md");
+    std::fs::write(&notes, "# Where it stands\n\nthe parser is done\n").unwrap();
+    let gate = own.world.gate("never");
+    own.start(&[
+        "run",
+        "claude",
+        &format!(
+            "RUN: sm handoff notes.md --force && touch handed\nHOLD: {}",
+            gate.display()
+        ),
+    ]);
+    let handed = own.world.env.project().join("handed");
+    eventually("it has handed over", || handed.exists());
+    let line = std::fs::read_to_string(own.world.env.home().join(".claude/.current-session"));
+    assert!(line.is_ok(), "{line:?}");
+    // the agent alone, and by nobody that the run knows of
+    let agents = running(&own, "fake-agent");
+    assert_eq!(agents.len(), 1, "{agents:?}");
+    agents[0].signal(Signal::KILL);
+    let last = farewell(&own, 137, "The agent was ended. ");
+    let id = named(&last);
+    let load = ["channel", "load", "--channel", "global"];
+    own.world
+        .sm(&load)
+        .exits(0)
+        .says("the parser is done")
+        .says(&id);
+}
+
+#[test]
+fn a_killed_run_leaves_its_generation_nobody_running_and_what_to_go_on_from() {
+    let own = Own::without_daemon(AT_ONCE, "");
+    own.start(&["run", "claude", FULL]);
+    eventually("a second context", || successors(&own) == 1);
+    let second = || run_json(&own).filter(|(_, about)| about["generation"] == 2);
+    let (folder, about) =
+        wait_until(DEADLINE, second).unwrap_or_else(|| panic!("{:?}", run_json(&own)));
+    assert_eq!(about["agent"], "claude");
+    assert_eq!(about["channel"], "global");
+    assert!(about["conversation"].is_string(), "{about}");
+    own.shows("❯");
+    own.enters("SAY: the printer is next");
+    own.shows("● the printer is next");
+    let transcript = text(&about["transcript"]);
+    eventually("it is in its record", || {
+        std::fs::read_to_string(&transcript).is_ok_and(|t| t.contains("the printer is next"))
+    });
+    process(&about["pid"]).signal(Signal::KILL);
+    assert_eq!(own.code(), 137, "{}", own.about());
+    // neither the agent nor its keeper outlives it
+    eventually("nobody is left", || {
+        running(&own, "fake-agent").is_empty() && running(&own, "sm").is_empty()
+    });
+    assert!(folder.join("run.json").exists(), "what it was is there");
+    own.start_again(&["run", "--handoff", "claude"]);
+    eventually("it goes on", || successors(&own) == 2);
+    let told = own.world.given("the printer is next");
+    assert!(!told.text.is_empty());
+    let loaded = own
+        .world
+        .records()
+        .into_iter()
+        .rfind(|r| r.text.contains("=== HANDOFF LOADED"))
+        .unwrap();
+    assert!(
+        loaded.text.contains("the printer is next"),
+        "{}",
+        loaded.text
+    );
+    assert!(!folder.exists(), "it is gone on with once");
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+}
+
+#[test]
+fn pins_and_the_state_of_the_repository_go_along() {
+    let own = Own::without_daemon(AT_ONCE, "");
+    let project = own.world.env.project();
+    let git = |words: &[&str]| {
+        let mut command = own.world.env.command("git");
+        command.args(["-c", "user.name=me", "-c", "user.email=me@localhost"]);
+        let done = command.args(words).output().unwrap();
+        assert!(done.status.success(), "{done:?}");
+    };
+    git(&["init", "-q", "-b", "topic"]);
+    std::fs::write(project.join("kept.txt"), "one\n").unwrap();
+    git(&["add", "kept.txt"]);
+    git(&["commit", "-q", "-m", "keep one thing"]);
+    std::fs::write(project.join("kept.txt"), "two\n").unwrap();
+    own.world
+        .sm(&["pin", "add", "--project", "never touch main"])
+        .exits(0);
+    own.start(&["run", "claude", FULL]);
+    eventually("a second context", || successors(&own) == 1);
+    let loaded = own.world.given("=== HANDOFF LOADED");
+    for part in ["never touch main", "topic", "kept.txt", "keep one thing"] {
+        assert!(loaded.text.contains(part), "{part}: {}", loaded.text);
+    }
+    let archive = own.world.env.home().join(".claude/handoff/archive");
+    let documents = || crate::world::files(&archive).into_iter().next();
+    let document = wait_until(DEADLINE, documents).unwrap_or_else(|| panic!("{}", own.about()));
+    let document = std::fs::read_to_string(document).unwrap();
+    for part in ["never touch main", "topic", "kept.txt"] {
+        assert!(document.contains(part), "{part}: {document}");
+    }
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+}
