@@ -277,6 +277,9 @@ pub struct Handoff {
     pub clears: u32,
     #[serde(default)]
     pub relaunches: u32,
+    /// Our copy of the document that the context it leaves began with.
+    #[serde(default)]
+    pub before: Option<String>,
     /// When Enter was first pressed on the clear: a conversation made since is not the old one.
     #[serde(default)]
     pub entered_at: Option<Timestamp>,

@@ -82,6 +82,26 @@ pub fn spilled(path: &str, text: &str) -> String {
     )
 }
 
+/// How the prompt begins that goes on from a handoff of a channel.
+pub const CONTINUE: &str = "Continue from handoff (ID: ";
+const READ: &str = "Read ";
+const GO_ON: &str = " and continue from where you left off.";
+
+/// Whether `sm` said this by itself: nobody's words, to be followed once and not again.
+pub fn is_of_sm(text: &str) -> bool {
+    // "[sm: message from …" brings somebody's words
+    is_wake(text) || text.starts_with("[sm ") || {
+        let notice = text.starts_with("[sm: ") && text.ends_with(']');
+        notice && text.contains(FINISHED)
+    }
+}
+
+/// Whether a context that begins with this goes on with the work of another.
+pub fn is_wake(text: &str) -> bool {
+    let first = text.trim_start().lines().next().unwrap_or_default();
+    first.starts_with(CONTINUE) || (first.starts_with(READ) && first.contains(GO_ON))
+}
+
 /// The first prompt of a successor: the document first, then where the rest is and how to search it.
 pub fn wake(name: &str, prepared: &Prepared) -> String {
     woken(name, prepared, "")
@@ -98,7 +118,7 @@ pub fn wake_driven(name: &str, prepared: &Prepared) -> String {
 
 fn woken(name: &str, prepared: &Prepared, after: &str) -> String {
     let document = &prepared.document;
-    let mut text = format!("Read {document} and continue from where you left off.{after}");
+    let mut text = format!("{READ}{document}{GO_ON}{after}");
     let pins = pins::told(&prepared.pins, pins::TOLD);
     if !pins.is_empty() {
         text.push_str(&format!("\n\n{pins}"));
@@ -139,11 +159,11 @@ pub fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
     )
 }
 
+const FINISHED: &str = "has finished the turn that took your message";
+
 /// Told to the session that asked to know when a turn has ended.
 pub fn turn_ended(name: &str, how: &str) -> String {
-    format!(
-        "[sm: {name} has finished the turn that took your message{how}. Look with: sm output {name}]"
-    )
+    format!("[sm: {name} {FINISHED}{how}. Look with: sm output {name}]")
 }
 
 #[cfg(test)]
@@ -165,6 +185,32 @@ mod tests {
         assert!(!same("hello world", "hello  world"));
         assert!(holds("please hello there", "hello "));
         assert!(!holds("anything", "  "));
+    }
+
+    #[test]
+    fn words_of_sm_are_told_from_those_of_people() {
+        let finished = turn_ended("web", "");
+        let wake = "Read /a b/notes.md and continue from where you left off.\n\nFull session log";
+        for ours in [
+            wake,
+            finished.as_str(),
+            "Continue from handoff (ID: HO-20260202-064530-a). Go on",
+            "Read /d.md and continue from where you left off. If it stands above as <handoff-context>, you have read it.",
+            "[sm context] Context at 50%",
+            "[sm recovery] what was handed over",
+        ] {
+            assert!(is_of_sm(ours), "{ours}");
+        }
+        for theirs in [
+            "Read notes.md and continue",
+            "go on\nRead /a and continue from where you left off.",
+            "[sm: message from web; answer with: sm send web \"…\"]\nhello",
+            "[sm: message 1 of 2]\nhello",
+            "[smart] idea",
+            "",
+        ] {
+            assert!(!is_of_sm(theirs), "{theirs}");
+        }
     }
 
     #[test]

@@ -217,6 +217,7 @@ mod tests {
             clears: 0,
             relaunches: 0,
             unproven: false,
+            before: None,
             entered_at: None,
             stashed: None,
             course: Course::Forward,

@@ -102,6 +102,7 @@ fn a_day_of_work_as_a_document() {
             dirty: vec![" M src/cart.rs".into()],
             commits: vec!["1a2b3c4 Begin".into()],
         }),
+        began_with: None,
         rest: Some("/home/me/t.jsonl".into()),
     };
     let text = document(&day().ledger(), &frame, 4_000);
@@ -356,6 +357,7 @@ fn frame() -> impl Strategy<Value = Frame> {
             dirty,
             commits: vec![],
         }),
+        began_with: known.then(|| "/handoffs/1/document.md".into()),
         rest: known.then(|| "/home/me/t.jsonl".to_owned()),
     })
 }

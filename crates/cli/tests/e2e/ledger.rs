@@ -245,6 +245,52 @@ fn an_agent_hands_off_without_writing_anything() {
 }
 
 #[test]
+fn what_people_said_goes_through_all_contexts() {
+    let world = World::new();
+    world.agent("api");
+    let goal = "Number the teacups of the harbour office.";
+    let (started, gate) = (world.gate("started"), world.gate("go"));
+    let prompt = format!(
+        "{goal}\nRUN: touch {}; while ! test -e {}; do sleep 0.01; done\nRUN: true",
+        started.display(),
+        gate.display()
+    );
+    world.send_wait("api", &prompt);
+    eventually("the tool runs", || started.exists());
+    // this one stands in no prompt of the transcript
+    let joined = "Never use the blue_primer.";
+    let sent = world.send("api", "important", joined);
+    std::fs::write(&gate, "").unwrap();
+    world.wait_for_message("api", &text(&sent["id"]), &["submitted", "consumed"]);
+    world.wait_for("api", "idle");
+    for generation in 2..=4 {
+        world
+            .sm(&["handoff", "--auto", "--session", "api"])
+            .exits(0);
+        eventually("the next context works", || {
+            world.show("api")["generation"] == generation
+        });
+        let done = handed(&world, "api");
+        let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+        let (_, objective) = copy.split_once("## Objective\n").unwrap();
+        assert!(objective.starts_with(goal), "{generation}: {copy}");
+        assert!(copy.contains(joined), "{generation}: {copy}");
+        world.wait_for("api", "idle");
+        if generation == 2 {
+            world.sm(&["stop"]).exits(0); // another daemon knows it too
+            world.send_wait("api", "Begin at the pier.\nSAY: begun");
+            world.wait_for("api", "idle");
+        } else {
+            assert!(copy.contains("Begin at the pier."), "{generation}: {copy}");
+            assert!(copy.contains("This context began with /"), "{copy}");
+            assert!(copy.contains("## What this context began with"), "{copy}");
+        }
+    }
+    let shown = world.sm(&["show", "api"]).exits(0).out;
+    assert!(shown.contains(goal), "{shown}");
+}
+
+#[test]
 fn what_was_compacted_comes_back_from_it() {
     let world = World::new();
     world.agent("api");

@@ -110,7 +110,9 @@ impl Session {
             self.working("it asked for a handoff", now); // whoever asks is at work
             self.ask(now);
         }
+        let before = self.rec.began_with().map(str::to_owned);
         self.rec.handoff = Some(Box::new(Handoff {
+            before,
             id: new.id,
             state: HandoffState::Scheduled,
             trigger: new.trigger,

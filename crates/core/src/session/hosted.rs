@@ -189,6 +189,7 @@ impl Session {
             prompted_at: None,
             clears: 0,
             relaunches: 0,
+            before: self.rec.began_with().map(str::to_owned),
             entered_at: None,
             stashed: None,
             unproven: false,

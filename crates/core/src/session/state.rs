@@ -161,6 +161,20 @@ impl Record {
         })
     }
 
+    /// Our copy of the document that the present context was begun with, also when it is about to be
+    /// left.
+    pub fn began_with(&self) -> Option<&str> {
+        let leaving = self
+            .handoff
+            .as_deref()
+            .filter(|h| h.from == self.generation);
+        let copy = match self.lineage() {
+            Some(led_here) => Some(led_here.copy.as_str()),
+            None => leaving.and_then(|h| h.before.as_deref()),
+        };
+        copy.filter(|copy| !copy.is_empty())
+    }
+
     /// The handoff that is under way, if there is one.
     pub fn open_handoff(&self) -> Option<&Handoff> {
         self.handoff.as_deref().filter(|h| h.state.is_open())

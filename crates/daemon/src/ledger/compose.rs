@@ -7,7 +7,7 @@ use crate::clock;
 use crate::handoff;
 use crate::hub::{Handle, Hub};
 use crate::pins;
-use sm_core::Timestamp;
+use sm_core::{Record, Timestamp};
 use sm_ledger::document::Repository;
 use sm_ledger::{Frame, document};
 use std::path::Path;
@@ -118,6 +118,7 @@ pub async fn write(
         pins,
         in_flight,
         repository,
+        began_with: began_with(&record.record, generation).await,
     };
     super::with(hub, handle, generation, move |kept| Written {
         text: document(&kept.ledger, &frame, budget),
@@ -138,8 +139,10 @@ pub async fn of_before(
     in_flight: Vec<String>,
     budget: usize,
 ) -> Result<String, NoLedger> {
-    let name = handle.now().record.name.to_string();
+    let record = handle.now();
+    let name = record.record.name.to_string();
     let frame = Frame {
+        began_with: began_with(&record.record, None).await,
         now: Some(clock::now()),
         rest: Some(rest(&name)),
         session: Some(name),
@@ -150,6 +153,14 @@ pub async fn of_before(
         document(kept.compacted(), &frame, budget)
     })
     .await
+}
+
+/// None: it is not known, or not kept any more.
+async fn began_with(record: &Record, generation: Option<u32>) -> Option<String> {
+    let generation = generation.unwrap_or(record.generation.0);
+    let copy = super::began_with(record, generation)?;
+    let kept = tokio::fs::try_exists(&copy).await.unwrap_or(false);
+    kept.then(|| copy.to_string_lossy().into_owned())
 }
 
 fn rest(name: &str) -> String {

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use sm_core::Timestamp;
 use sm_core::lines::MAX_LINE;
 use sm_ledger::dialect::{Follow, Growth, Stats};
-use sm_ledger::{Dialect, Ledger, Reader, Record};
+use sm_ledger::{Dialect, Ledger, Reader, Record, Told};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -23,6 +23,10 @@ const VERSION: u32 = 1;
 const BEGUN: u32 = 3;
 /// The largest file that is taken for a ledger of ours.
 const LARGEST: u64 = 64 << 20;
+/// How many contexts back is looked for what people said, if nobody has looked before.
+const MOST_CONTEXTS: usize = 32;
+/// What is read of a document.
+const LARGEST_DOCUMENT: u64 = 64 << 10;
 
 /// Whose transcript is read, and where it is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -52,6 +56,9 @@ pub struct Kept {
     /// What was known when the agent last compacted its context: the ledger begins anew with it.
     #[serde(default)]
     pub before: Option<Box<Ledger>>,
+    /// What people said in the contexts whose work this one goes on with. None: not looked for yet.
+    #[serde(default)]
+    earlier: Option<Vec<String>>,
 }
 
 impl Kept {
@@ -68,6 +75,7 @@ impl Kept {
             at: Timestamp(0),
             ledger: Ledger::default(),
             before: None,
+            earlier: None,
         }
     }
 
@@ -90,8 +98,25 @@ impl Kept {
             transcript: self.transcript.clone(),
             ledger,
             before,
+            earlier: self.earlier.clone(),
             ..*self
         }
+    }
+
+    /// The same, with what people said before it began, and the document it began with.
+    pub fn going_on(&self, earlier: &[String], document: Option<&str>) -> Self {
+        let joined = |ledger: &Ledger| {
+            let mut joined = ledger.after(earlier);
+            joined.begin_with(document.unwrap_or_default());
+            joined
+        };
+        let before = self.before.as_ref().map(|before| Box::new(joined(before)));
+        self.with_ledgers(joined(&self.ledger), before)
+    }
+
+    /// What a context that goes on with this one's work has to know of it.
+    fn remembered(&self, told: &[Told], earlier: &[String]) -> Vec<String> {
+        self.ledger.with_told(told).remembered(earlier)
     }
 
     fn is_of(&self, source: &Source) -> bool {
@@ -150,6 +175,11 @@ impl Keeper {
 
     pub fn kept(&self) -> &Kept {
         &self.kept
+    }
+
+    /// What is learnt of it besides is written down with the next that it tells.
+    pub fn kept_mut(&mut self) -> &mut Kept {
+        &mut self.kept
     }
 
     /// Reads what is new in whole lines: what a line lacks is read again when it is there.
@@ -243,6 +273,46 @@ impl Keeper {
         self.unsaved = false;
         Ok(())
     }
+}
+
+/// What people said in the contexts whose work this one goes on with, the oldest first. It is looked
+/// for once: those contexts are over. `told`: what each of them was told.
+pub fn earlier(kept: &mut Kept, folder: &Path, told: impl Fn(u32) -> Vec<Told>) -> Vec<String> {
+    if !kept.ledger.goes_on() {
+        return Vec::new();
+    }
+    if let Some(known) = &kept.earlier {
+        return known.clone();
+    }
+    let mut chain = Vec::new();
+    let mut known = Vec::new();
+    for generation in (1..kept.generation).rev().take(MOST_CONTEXTS) {
+        let Some(older) = load(folder, generation) else {
+            continue; // nothing was said in it
+        };
+        let first = !older.ledger.goes_on();
+        if let Some(earlier) = &older.earlier {
+            known.clone_from(earlier);
+        }
+        let found = older.earlier.is_some();
+        chain.push(older);
+        if first || found {
+            break;
+        }
+    }
+    for older in chain.iter().rev() {
+        known = older.remembered(&told(older.generation), &known);
+    }
+    kept.earlier = Some(known.clone());
+    known
+}
+
+/// The beginning of our copy of a document. None: it is not kept any more.
+pub fn begun_with(copy: &Path) -> Option<String> {
+    let file = File::open(copy).ok()?;
+    let mut bytes = Vec::new();
+    file.take(LARGEST_DOCUMENT).read_to_end(&mut bytes).ok()?;
+    Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 pub fn file(folder: &Path, generation: u32) -> PathBuf {
@@ -363,6 +433,43 @@ mod tests {
         assert_eq!(bench.known(2), ["two"]);
         assert_eq!(bench.on_disk(1), ["one", "last words"]);
         assert_eq!(bench.on_disk(2), ["two"]);
+    }
+
+    #[test]
+    fn what_people_said_before_is_found_as_far_back_as_the_work_goes() {
+        let mut bench = Bench::new();
+        let wake = said("Read /d.md and continue from where you left off.");
+        bench.append(1, &said("of another work"));
+        bench.append(2, &(said("the goal") + &said("no regex")));
+        bench.append(3, &wake);
+        // nothing was ever said in the fourth
+        bench.append(5, &(wake + &said("be quick")));
+        for generation in [1, 2, 3, 5] {
+            bench.known(generation);
+        }
+        let told = |generation| match generation {
+            3 => vec![Told {
+                text: "through a hook".into(),
+                at: Timestamp(i64::MAX),
+            }],
+            _ => Vec::new(),
+        };
+        let folder = bench.dir.path();
+        let expected = ["the goal", "no regex", "through a hook"];
+        let kept = bench.seat.as_mut().unwrap().kept_mut();
+        assert_eq!(earlier(kept, folder, told), expected);
+        let whole = kept.going_on(&expected.map(str::to_owned), Some("# Notes"));
+        let all = ["the goal", "no regex", "through a hook", "be quick"];
+        assert_eq!(texts(&whole.ledger), all);
+        assert_eq!(
+            whole.ledger.summary.map(|s| s.text).as_deref(),
+            Some("# Notes")
+        );
+        // it is not looked for again
+        fs::remove_file(file(folder, 3)).unwrap();
+        assert_eq!(earlier(kept, folder, |_| Vec::new()), expected);
+        let mut second = load(folder, 2).unwrap();
+        assert_eq!(earlier(&mut second, folder, |_| Vec::new()), [""; 0]);
     }
 
     #[test]

@@ -14,7 +14,7 @@ pub use keep::{Keeper, Kept, Source};
 use crate::clock;
 use crate::hub::{Handle, Hub, lock};
 use sm_agents::kind;
-use sm_core::{AgentKind, SessionId};
+use sm_core::{AgentKind, Record, SessionId};
 use sm_ledger::Dialect;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -154,14 +154,24 @@ async fn with_told<T: Send + 'static>(
     if dialect(published.record.agent).is_none() {
         return Err(NoLedger::Unreadable);
     }
-    let told = told::told(hub, handle, generation.unwrap_or(current), patience).await;
-    let look = move |kept: &Kept| match told::completed(kept, &told) {
-        Some(kept) => (!kept.is_empty()).then(|| look(&kept)),
-        None => (!kept.is_empty()).then(|| look(kept)),
-    };
+    let messages = told::messages(hub, handle, patience).await;
     let folder = hub.paths.session_dir(handle.id.as_str());
+    let began_with = began_with(&published.record, generation.unwrap_or(current));
+    let look = {
+        let folder = folder.clone();
+        move |kept: &mut Kept| {
+            let earlier = keep::earlier(kept, &folder, |older| messages.told_to(older));
+            let document = began_with.as_deref().and_then(keep::begun_with);
+            let completed = told::completed(kept, &messages.told_to(kept.generation));
+            let whole = completed.as_ref().unwrap_or(kept);
+            if whole.is_empty() {
+                return None;
+            }
+            Some(look(&whole.going_on(&earlier, document.as_deref())))
+        }
+    };
     if let Some(older) = generation.filter(|wanted| *wanted != current) {
-        let work = move || look(&keep::load(&folder, older)?);
+        let work = move || look(&mut keep::load(&folder, older)?);
         let found = tokio::task::spawn_blocking(work).await;
         return found.ok().flatten().ok_or(NoLedger::NoGeneration(older));
     }
@@ -169,7 +179,7 @@ async fn with_told<T: Send + 'static>(
     let seat = hub.ledgers.seat(&handle.id);
     let work = move || {
         let Some(source) = source else {
-            return look(&keep::load(&folder, current)?);
+            return look(&mut keep::load(&folder, current)?);
         };
         let mut seat = lock(&seat);
         let keeper = Keeper::of(&mut seat, &folder, source);
@@ -180,7 +190,7 @@ async fn with_told<T: Send + 'static>(
         if let Err(error) = keeper.save(clock::now()) {
             tracing::warn!(%error, "a ledger could not be written");
         }
-        look(keeper.kept())
+        look(keeper.kept_mut())
     };
     let found = tokio::task::spawn_blocking(work).await;
     if !published.record.state.is_live() {
@@ -189,6 +199,12 @@ async fn with_told<T: Send + 'static>(
     found
         .map_err(|_| NoLedger::NoAnswer)?
         .ok_or(NoLedger::Nothing)
+}
+
+/// Our copy of the document that led into this context, if that is known.
+pub fn began_with(record: &Record, generation: u32) -> Option<PathBuf> {
+    let here = record.generation.0 == generation;
+    record.began_with().filter(|_| here).map(PathBuf::from)
 }
 
 fn dialect(agent: AgentKind) -> Option<Dialect> {

@@ -12,13 +12,10 @@ use std::time::Duration;
 /// How many of the newest messages are looked at.
 const LOOKED_AT: usize = 256;
 
-/// In the order in which it was told.
-pub(super) async fn told(
-    hub: &Arc<Hub>,
-    handle: &Handle,
-    generation: u32,
-    patience: Duration,
-) -> Vec<Told> {
+/// The newest messages to a session.
+pub(super) struct Messages(Vec<MessageRow>);
+
+pub(super) async fn messages(hub: &Arc<Hub>, handle: &Handle, patience: Duration) -> Messages {
     let (hub, session) = (Arc::clone(hub), handle.id.to_string());
     let reading = tokio::task::spawn_blocking(move || {
         lock(&hub.reader).messages(&session, Which::All, LOOKED_AT)
@@ -31,20 +28,21 @@ pub(super) async fn told(
         }
         Ok(Err(_)) | Err(_) => Vec::new(),
     };
-    in_order(rows, generation)
+    Messages(rows)
 }
 
-fn in_order(rows: Vec<MessageRow>, generation: u32) -> Vec<Told> {
-    let mut told: Vec<Told> = rows
-        .into_iter()
-        .filter_map(|row| of(row, generation))
-        .collect();
-    told.sort_by_key(|told| told.at); // stable: those told at once are in the order they came
-    told
+impl Messages {
+    /// What was told to that context, in the order in which it was.
+    pub(super) fn told_to(&self, generation: u32) -> Vec<Told> {
+        let rows = self.0.iter();
+        let mut told: Vec<Told> = rows.filter_map(|row| of(row, generation)).collect();
+        told.sort_by_key(|told| told.at); // stable: those told at once are in the order they came
+        told
+    }
 }
 
 /// None: it is not of this context, or nobody's words.
-fn of(row: MessageRow, generation: u32) -> Option<Told> {
+fn of(row: &MessageRow, generation: u32) -> Option<Told> {
     let meta: MessageMeta = serde_json::from_str(&row.meta).ok()?;
     let (taken_by, at) = meta.taken?;
     let words = match meta.purpose {
@@ -61,7 +59,7 @@ fn of(row: MessageRow, generation: u32) -> Option<Told> {
     }
     let text = words::spoken(&Message {
         meta,
-        text: row.text,
+        text: row.text.clone(),
     });
     Some(Told { text, at })
 }
@@ -142,7 +140,7 @@ mod tests {
                 r#""from":{"kind":"session","id":"abc","name":"web"},"raw":false,"taken":[2,90]"#,
             ),
         ];
-        let told = in_order(rows, 2);
+        let told = Messages(rows).told_to(2);
         let texts: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
         assert_eq!(texts[..3], ["first", "second", "/review the harbour"]);
         assert!(texts[3].starts_with("[sm: message from web;"), "{texts:?}");

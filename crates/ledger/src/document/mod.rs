@@ -27,6 +27,8 @@ pub struct Frame {
     /// Children, jobs and messages that are under way.
     pub in_flight: Vec<String>,
     pub repository: Option<Repository>,
+    /// The document that this context began with: it may say more than is known here.
+    pub began_with: Option<String>,
     /// Where everything else can be read.
     pub rest: Option<String>,
 }
@@ -267,6 +269,12 @@ fn end(frame: &Frame, left: LeftOut) -> String {
     }
     if left.secrets > 0 {
         out.push_str(&format!("Redacted: {}. ", left.secrets));
+    }
+    if let Some(path) = &frame.began_with {
+        out.push_str(&format!(
+            "This context began with {}. ",
+            text::short(path, 300)
+        ));
     }
     if let Some(rest) = &frame.rest {
         out.push_str(&format!("The rest: {}", text::short(rest, 200)));

@@ -3,6 +3,7 @@
 //! Adding a record costs the same however many came before, and memory is bounded. It must never
 //! lose the goal or the newest words of a person, and never keep a secret: it is written to disk.
 
+mod earlier;
 mod files;
 mod links;
 mod names;

@@ -12,7 +12,7 @@ pub const INLINE: usize = 9_400;
 /// What a first prompt takes, for agents that are given it there.
 pub const IN_PROMPT: usize = 9_400;
 /// How the first prompt of a successor begins.
-pub const OURS: &str = "Continue from handoff (ID: ";
+pub use sm_core::words::CONTINUE as OURS;
 /// What is said of the ledger: with everything around it, it stays below [`INLINE`].
 pub const LEDGER_BUDGET: usize = 6_000;
 const RECENT: usize = 1_500;

@@ -17,7 +17,6 @@ use sm_ledger::{Frame, document as ledger_document};
 
 use super::background;
 use super::document::{self, Given, Heading, INLINE, LEDGER_BUDGET};
-use super::earlier;
 use super::folder::{Dead, last_dead};
 use super::rotation::{Document, Moment, Why};
 use super::session::{Handed, Leaving, Session, State};
@@ -448,7 +447,9 @@ impl Of<'_> {
                     ..Frame::default()
                 };
                 let kept = keeper.kept();
-                let (known, said) = earlier::joined(kept.compacted(), self.earlier, self.prompt);
+                let mut now = kept.compacted().clone();
+                now.say_last(self.prompt.unwrap_or_default());
+                let (known, said) = (now.after(self.earlier), now.remembered(self.earlier));
                 let known = (!kept.is_empty() && read.is_ok())
                     .then(|| ledger_document(&known, &frame, LEDGER_BUDGET));
                 (last_words(dialect, transcript), known, said)

@@ -11,7 +11,6 @@ mod background;
 mod brain;
 mod desk;
 mod document;
-mod earlier;
 mod folder;
 mod hands;
 mod leaving;

@@ -164,14 +164,15 @@ fn own(program: &Own) -> Check {
 
 /// The first line a program says about its version, or what went wrong.
 fn version(program: &Path, flag: &str) -> Result<String, String> {
-    // A file, not a pipe: whatever it starts may keep a pipe open for ever.
-    let mut said = tempfile_like().map_err(|error| format!("cannot be asked: {error}"))?;
+    // Files, not pipes: whatever it starts may keep a pipe open for ever.
+    let file = || tempfile_like().map_err(|error| format!("cannot be asked: {error}"));
+    let (said, complained) = (file()?, file()?);
     let clone = |file: &std::fs::File| file.try_clone().map_or_else(|_| Stdio::null(), Stdio::from);
     let mut child = Command::new(program)
         .arg(flag)
         .stdin(Stdio::null())
         .stdout(clone(&said))
-        .stderr(clone(&said))
+        .stderr(clone(&complained))
         .spawn()
         .map_err(|error| format!("does not start: {error}"))?;
     let deadline = Instant::now() + PATIENCE;
@@ -190,20 +191,25 @@ fn version(program: &Path, flag: &str) -> Result<String, String> {
             Err(error) => return Err(format!("cannot be waited for: {error}")),
         }
     };
-    let mut text = String::new();
-    let _ = std::io::Seek::rewind(&mut said);
-    let mut bytes = Vec::new();
-    let _ = (&mut said).take(4096).read_to_end(&mut bytes);
-    text.push_str(&String::from_utf8_lossy(&bytes));
-    let line = text
-        .lines()
-        .map(one_line)
-        .find(|line| !line.trim().is_empty())
-        .unwrap_or_default();
+    let (said, complained) = (first_line(said), first_line(complained));
+    // a version may come with warnings, and what went wrong with half a version
     match status.success() {
-        true => Ok(line.trim().to_owned()),
-        false => Err(format!("fails ({status}): {line}")),
+        true => Ok(said.or(complained).unwrap_or_default()),
+        false => {
+            let why = complained.or(said).unwrap_or_default();
+            Err(format!("fails ({status}): {why}"))
+        }
     }
+}
+
+/// The first line with something in it.
+fn first_line(mut file: std::fs::File) -> Option<String> {
+    let mut bytes = Vec::new();
+    std::io::Seek::rewind(&mut file).ok()?;
+    file.take(4096).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    let mut lines = text.lines().map(|line| one_line(line).trim().to_owned());
+    lines.find(|line| !line.is_empty())
 }
 
 /// A file without a name.
@@ -254,6 +260,8 @@ mod tests {
         };
         let good = script("good", "#!/bin/sh\necho\necho \"good $1 1.0\"\n");
         assert_eq!(version(&good, "-V"), Ok("good -V 1.0".to_owned()));
+        let warns = script("warns", "#!/bin/sh\necho beware >&2\necho warns 2.0\n");
+        assert_eq!(version(&warns, "-V"), Ok("warns 2.0".to_owned()));
         let bad = script("bad", "#!/bin/sh\necho no >&2; exit 3\n");
         assert_eq!(
             version(&bad, "-V"),

@@ -1,0 +1,207 @@
+//! What people have said in the contexts before this one: the record of a fresh context does not
+//! hold it, and the work is still theirs.
+//!
+//! A prompt that `sm` gave is nobody's words: it must never stand for the goal, or a second handoff
+//! would tell its successor to read the first, and so on.
+
+use super::people::Directive;
+use super::{Ledger, SUMMARY, Summary};
+use crate::text;
+use sm_core::words;
+use std::collections::VecDeque;
+
+/// The oldest hold the goal, the newest what it became.
+const FIRST: usize = 4;
+const LAST: usize = 8;
+/// Bytes of the very first, and of each other one.
+const GOAL: usize = 2_400;
+const LONGEST: usize = 800;
+/// A takeover stands at the very beginning of its file.
+const BEGINNING: u64 = 4;
+
+impl Ledger {
+    /// Whether this context goes on with the work of the one before: it began with a prompt of
+    /// `sm`, or with a document in its place.
+    pub fn goes_on(&self) -> bool {
+        let summary = self.summary.as_ref();
+        let first = self.people.said.front();
+        first.is_some_and(|first| words::is_wake(&first.text))
+            || summary.is_some_and(|summary| summary.line <= BEGINNING)
+    }
+
+    /// The text of the document it began with stands for what the context before held.
+    pub fn begin_with(&mut self, document: &str) {
+        if self.summary.is_some() || document.trim().is_empty() {
+            return; // the program has put something there itself
+        }
+        let clean = self.clean(document);
+        let text = text::head(&clean, SUMMARY).to_owned();
+        let (line, time) = (0, None);
+        self.summary = Some(Summary { text, line, time });
+    }
+
+    /// With what was said before, and without what `sm` said.
+    #[must_use]
+    pub fn after(&self, earlier: &[String]) -> Self {
+        let mut known = self.clone();
+        let now = std::mem::take(&mut known.people.said);
+        known.people.said = earlier
+            .iter()
+            .map(|text| said_at_no_line(text))
+            .chain(now.into_iter().filter(|said| !words::is_of_sm(&said.text)))
+            .collect::<VecDeque<_>>();
+        known
+    }
+
+    /// What is to be remembered of the contexts until now by those that come after.
+    pub fn remembered(&self, earlier: &[String]) -> Vec<String> {
+        let now = self.people.said.iter();
+        let now = now.filter(|said| !said.is_notice() && !words::is_of_sm(&said.text));
+        let all = earlier.iter().cloned();
+        let all: Vec<String> = all.chain(now.map(|said| said.text.clone())).collect();
+        let count = all.len();
+        let kept = all.into_iter().enumerate();
+        let kept = kept.filter(|(n, _)| *n < FIRST || n + LAST >= count);
+        kept.map(|(n, text)| cut(&text, if n == 0 { GOAL } else { LONGEST }))
+            .collect()
+    }
+
+    /// Something that was said last: the record may not have it yet.
+    pub fn say_last(&mut self, prompt: &str) {
+        let prompt = prompt.trim();
+        let begins = text::head(prompt, LONGEST);
+        let mut said = self.people.said.iter();
+        if !prompt.is_empty() && !said.any(|said| said.text.starts_with(begins)) {
+            self.people.said.push_back(said_at_no_line(prompt));
+        }
+    }
+}
+
+fn said_at_no_line(text: &str) -> Directive {
+    Directive {
+        text: text.to_owned(),
+        length: text.len(),
+        line: 0,
+        time: None,
+        asked: None,
+        context: 0,
+    }
+}
+
+/// What is cut says so, and is not cut again.
+fn cut(whole: &str, most: usize) -> String {
+    let mark = '…';
+    match whole.len() <= most + mark.len_utf8() {
+        true => whole.to_owned(),
+        false => format!("{}{mark}", text::head(whole, most)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document::{Frame, document};
+    use crate::record::{At, Record};
+
+    const WAKE: &str = "Read /handoffs/1/document.md and continue from where you left off.\n\nFull session log: /log";
+
+    fn ledger(said: &[&str]) -> Ledger {
+        let mut ledger = Ledger::default();
+        for text in said {
+            ledger.people.say(text, At::default(), 0, None);
+        }
+        ledger
+    }
+
+    fn said(ledger: &Ledger) -> Vec<&str> {
+        ledger.people.said.iter().map(|d| d.text.as_str()).collect()
+    }
+
+    #[test]
+    fn what_was_said_stays_through_all_contexts() {
+        let mut earlier = ledger(&["build the parser", "use no regex"]).remembered(&[]);
+        assert_eq!(earlier, ["build the parser", "use no regex"]);
+        for _ in 0..3 {
+            let next = ledger(&[
+                WAKE,
+                "<task-notification>x",
+                "é",
+                "[sm context] Context at 50%",
+            ]);
+            assert!(next.goes_on());
+            let known = next.after(&earlier);
+            let expected = ["build the parser", "use no regex"];
+            assert_eq!(said(&known)[..2], expected);
+            assert!(!said(&known).iter().any(|text| words::is_of_sm(text)));
+            earlier = next.remembered(&earlier);
+            assert_eq!(earlier[..3], ["build the parser", "use no regex", "é"]);
+        }
+    }
+
+    #[test]
+    fn the_goal_of_a_third_context_is_that_of_the_first() {
+        let earlier = ledger(&["Port the invoice module to the new ledger API."]).remembered(&[]);
+        let earlier = ledger(&[WAKE]).remembered(&earlier);
+        let third = ledger(&[WAKE, "Keep the public names."]).after(&earlier);
+        let text = document(&third, &Frame::default(), 4_000);
+        assert!(
+            text.contains("## Objective\nPort the invoice module to the new ledger API.\nLatest message: Keep the public names.\n"),
+            "{text}"
+        );
+        assert!(!text.contains("continue from where"), "{text}");
+    }
+
+    #[test]
+    fn only_a_context_that_took_over_goes_on() {
+        for (first, expected) in [
+            (WAKE, true),
+            (
+                "Continue from handoff (ID: HO-20260202-064530-a). Go on.",
+                true,
+            ),
+            ("something else", false),
+            ("[sm context] Context at 50%", false),
+        ] {
+            assert_eq!(ledger(&[first, WAKE]).goes_on(), expected, "{first}");
+        }
+        assert!(!Ledger::default().goes_on());
+        // sm's own agent has the document in its file
+        for (line, expected) in [(2, true), (400, false)] {
+            let mut native = Ledger::default();
+            let summary = Some("# Handoff".into());
+            native.add(At { line, time: None }, &Record::Compacted { summary });
+            assert_eq!(native.goes_on(), expected, "{line}");
+        }
+    }
+
+    #[test]
+    fn what_was_said_last_is_not_missing() {
+        for (recorded, prompt, expected) in [
+            (&["a"][..], "b", &["a", "b"][..]),
+            (&["a", "b"], "b\n", &["a", "b"]),
+            (&["a"], WAKE, &["a"]),
+            (&["a"], "  ", &["a"]),
+        ] {
+            let mut ledger = ledger(recorded);
+            ledger.say_last(prompt);
+            assert_eq!(ledger.remembered(&[]), expected, "{prompt:?}");
+        }
+    }
+
+    #[test]
+    fn the_first_and_the_last_are_remembered() {
+        let long = "é".repeat(5_000);
+        let many: Vec<String> = (0..40).map(|n| format!("{n} {long}")).collect();
+        let many: Vec<&str> = many.iter().map(String::as_str).collect();
+        let kept = ledger(&many).remembered(&[]);
+        let numbers: Vec<&str> = kept.iter().filter_map(|k| k.split(' ').next()).collect();
+        let expected = [
+            "0", "1", "2", "3", "32", "33", "34", "35", "36", "37", "38", "39",
+        ];
+        assert_eq!(numbers, expected);
+        assert!(kept.iter().all(|text| text.ends_with("é…")));
+        assert!(kept[0].len() > 2_000 && kept[1].len() < 900);
+        let again = ledger(&[WAKE]).remembered(&kept);
+        assert_eq!(again, kept, "what is cut is not cut again");
+    }
+}
