@@ -109,9 +109,11 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
     stop(daemon)?;
     end_tmux(&paths);
     let mut kept = Vec::new();
+    let running = end_runs(&paths.state_dir().join(RUNS))?;
     for path in &there {
         kept.extend(remove(&paths, path)?);
     }
+    kept.retain(|path| running.is_empty() || !path.ends_with(RUNS));
     // Only if nothing of the user's is in it.
     if std::env::var_os("SM_HOME").is_some()
         && let Some(home) = paths.state_dir().parent()
@@ -124,6 +126,12 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
         }
     }
     out.line("all of it is removed")?;
+    for path in running {
+        out.line(&format!(
+            "an agent under sm run goes on and keeps its folder; leave it, then run this again: {}",
+            one_line(&path.display().to_string())
+        ))?;
+    }
     for path in kept {
         out.line(&format!(
             "not made by sm, so it stays: {}",
@@ -187,9 +195,32 @@ const STATE_NAMES: &[&str] = &[
     "signed-in",
     "stopped",
     "spool",
+    "drafts",
 ];
+/// Those of `sm run`, each by itself: one that goes on needs its folder.
+const RUNS: &str = "runs";
 /// Names of ours in the data directory.
-const DATA_NAMES: &[&str] = &["sessions", "handoffs"];
+const DATA_NAMES: &[&str] = &["sessions", "handoffs", "agent"];
+
+/// Removes the folders of runs that have ended; answers those that go on.
+fn end_runs(runs: &Path) -> Result<Vec<PathBuf>> {
+    let Ok(entries) = fs::read_dir(runs) else {
+        return Ok(Vec::new());
+    };
+    let mut running = Vec::new();
+    for folder in entries.flatten().map(|entry| entry.path()) {
+        if sm_run::rotate::is_running(&folder) {
+            running.push(folder);
+        } else {
+            fs::remove_dir_all(&folder)
+                .map_err(|error| CommandError::file(&folder, "remove", &error))?;
+        }
+    }
+    if running.is_empty() {
+        let _ = fs::remove_dir(runs);
+    }
+    Ok(running)
+}
 
 /// Removes a place. `SM_HOME` may name a directory that others use too: what does not have a
 /// name of ours stays, and is answered.

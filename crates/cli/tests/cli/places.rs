@@ -108,6 +108,15 @@ fn everything_of_an_instance_can_go() {
     )
     .unwrap();
     fs::write(sm_home.join("state/sm.db"), "x").unwrap();
+    // what sm run and sm's own agent leave is of this instance too
+    for folder in [
+        "state/runs/r1",
+        "state/drafts",
+        "data/agent/sessions/--src--",
+    ] {
+        fs::create_dir_all(sm_home.join(folder)).unwrap();
+        fs::write(sm_home.join(folder).join("run.json"), "{}").unwrap();
+    }
     fake.run(&["stop", "--purge"])
         .exits(1)
         .complains("nothing was removed");
@@ -147,6 +156,27 @@ fn what_is_not_ours_stays() {
         .says("your configuration stays");
     let left = tree(&sm_home);
     assert_eq!(left.len(), 3, "{left:?}");
+}
+
+#[test]
+fn a_run_that_goes_on_keeps_its_folder() {
+    let fake = Fake::new(|seen| match seen.method.as_str() {
+        "GET" => Reply::Json(200, json!([])),
+        _ => Reply::Last(200, json!({"ok": true})),
+    });
+    let sm_home = fake.home.path().join("sm");
+    let me = sm_client::process::Process::of(std::process::id()).unwrap();
+    for (run, pid) in [("r1", me.pid), ("r2", u32::MAX)] {
+        let folder = sm_home.join("state/runs").join(run);
+        fs::create_dir_all(&folder).unwrap();
+        let about = json!({"pid": pid, "start": me.start, "agent": "claude", "cwd": "/",
+            "channel": "app", "generation": 1, "conversation": null, "transcript": null});
+        fs::write(folder.join("run.json"), about.to_string()).unwrap();
+    }
+    let ran = fake.run(&["stop", "--purge", "--yes"]).exits(0);
+    ran.says("an agent under sm run goes on").says("runs/r1");
+    assert!(sm_home.join("state/runs/r1/run.json").exists());
+    assert!(!sm_home.join("state/runs/r2").exists());
 }
 
 #[test]

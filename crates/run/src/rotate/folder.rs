@@ -119,6 +119,22 @@ impl Dead {
     }
 }
 
+/// What a run has said of itself, and when.
+fn read(folder: &Path) -> Option<(About, std::time::SystemTime)> {
+    let path = folder.join("run.json");
+    let file = fs::metadata(&path).ok()?;
+    if file.len() > LARGEST {
+        return None;
+    }
+    let about = serde_json::from_slice(&fs::read(&path).ok()?).ok()?;
+    Some((about, file.modified().ok()?))
+}
+
+/// Whether the run of this folder goes on.
+pub fn is_running(folder: &Path) -> bool {
+    read(folder).is_some_and(|(about, _)| about.is_running())
+}
+
 /// The one that was last heard of on this channel. Sweeps those that are too old.
 pub fn last_dead(paths: &Paths, channel: &str) -> Option<Dead> {
     let entries = fs::read_dir(runs(paths)).ok()?;
@@ -127,17 +143,8 @@ pub fn last_dead(paths: &Paths, channel: &str) -> Option<Dead> {
         .take(MOST_LOOKED_AT)
         .filter_map(|entry| {
             let folder = entry.path();
-            let about_path = folder.join("run.json");
-            let about = fs::metadata(&about_path).ok()?;
-            let heard = about.modified().ok()?;
-            if about.len() > LARGEST {
-                return None;
-            }
-            let known: About = serde_json::from_slice(&fs::read(&about_path).ok()?).ok()?;
-            let dead = Dead {
-                folder,
-                about: known,
-            };
+            let (about, heard) = read(&folder)?;
+            let dead = Dead { folder, about };
             if dead.about.is_running() {
                 return None;
             }

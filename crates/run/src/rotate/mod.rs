@@ -28,7 +28,7 @@ mod words;
 
 pub use arguments::is_one_shot;
 pub use brain::{Begin, RotateError, Rotating};
-pub use folder::Folder;
+pub use folder::{Folder, is_running};
 pub use level::Thresholds;
 pub use rotation::{Restarts, Rules};
 pub use session::Setup;
