@@ -20,6 +20,8 @@ const LEAST_TREND: f64 = 0.5;
 const CHART_COLUMNS: usize = 60;
 const CHART_ROWS: usize = 4;
 const ROW: f64 = 100.0 / CHART_ROWS as f64;
+/// So much of a history is in its line.
+const SPARK_HOURS: i64 = 6;
 /// A history of a moment is as long as this, seconds.
 const LEAST_SPAN: i64 = 60;
 
@@ -128,19 +130,12 @@ pub fn short(count: u64) -> String {
 
 /// The history as a chart, from its first point until now; nothing, if there is no history.
 pub fn chart(look: &Look, history: &[PointView]) -> String {
-    let mut points: Vec<(i64, f64)> = history
-        .iter()
-        .filter_map(|point| {
-            let at: Timestamp = point.at.parse().ok()?;
-            Some((at.as_second(), known(Some(point.used_percentage))?))
-        })
-        .collect();
-    points.sort_by_key(|(at, _)| *at);
+    let points = points(history);
     let (Some((from, _)), Some(first)) = (points.first(), history.first()) else {
         return String::new();
     };
     let until = look.now.as_second().max(from + LEAST_SPAN);
-    let columns = columns(&points, *from, until);
+    let columns = columns(&points, *from, until, CHART_COLUMNS);
     let mut out = String::new();
     for row in (0..CHART_ROWS).rev() {
         let line: String = columns
@@ -161,22 +156,58 @@ pub fn chart(look: &Look, history: &[PointView]) -> String {
     out
 }
 
+fn points(history: &[PointView]) -> Vec<(i64, f64)> {
+    let mut points: Vec<(i64, f64)> = history
+        .iter()
+        .filter_map(|point| {
+            let at: Timestamp = point.at.parse().ok()?;
+            Some((at.as_second(), known(Some(point.used_percentage))?))
+        })
+        .collect();
+    points.sort_by_key(|(at, _)| *at);
+    points
+}
+
+/// `last 2 h  ▁▁▂▃▅▁▂`: the last hours in one line, at most so wide; nothing, if there is no history.
+pub fn spark(look: &Look, history: &[PointView], columns: usize) -> Option<String> {
+    let mut points = points(history);
+    let now = look.now.as_second();
+    let from = points.first()?.0.max(now - SPARK_HOURS * 3600);
+    // what was said last before that still holds at its beginning
+    let before = points.iter().take_while(|(at, _)| *at <= from).count();
+    points.drain(..before.saturating_sub(1));
+    if let Some(first) = points.first_mut() {
+        first.0 = first.0.max(from);
+    }
+    let until = now.max(from + LEAST_SPAN);
+    let label = format!("last {}  ", duration(until - from));
+    let room = columns
+        .checked_sub(label.chars().count())?
+        .min(CHART_COLUMNS);
+    let line: String = self::columns(&points, from, until, room)
+        .into_iter()
+        .map(|value| sign(look.signs, value / 100.0, true))
+        .collect();
+    (!line.is_empty()).then(|| format!("{label}{line}"))
+}
+
 /// The highest of each stretch of time; where nothing was said, what was said before.
-fn columns(points: &[(i64, f64)], from: i64, until: i64) -> [f64; CHART_COLUMNS] {
-    let mut columns = [None::<f64>; CHART_COLUMNS];
+fn columns(points: &[(i64, f64)], from: i64, until: i64, count: usize) -> Vec<f64> {
+    let mut columns = vec![None::<f64>; count];
     let span = (until - from).max(1) as f64;
     for (at, value) in points {
-        let place = ((at - from) as f64 / span * CHART_COLUMNS as f64) as usize;
-        let column = &mut columns[place.min(CHART_COLUMNS - 1)];
-        *column = Some(column.map_or(*value, |known| known.max(*value)));
+        let place = ((at - from) as f64 / span * count as f64) as usize;
+        if let Some(column) = columns.get_mut(place.min(count.saturating_sub(1))) {
+            *column = Some(column.map_or(*value, |known| known.max(*value)));
+        }
     }
     // the last word of a stretch goes on, not its highest
     let mut last = 0.0;
     let mut next = points.iter().peekable();
-    let mut out = [0.0; CHART_COLUMNS];
+    let mut out = Vec::with_capacity(count);
     for (place, column) in columns.into_iter().enumerate() {
-        out[place] = column.unwrap_or(last);
-        let end = from as f64 + (place + 1) as f64 / CHART_COLUMNS as f64 * span;
+        out.push(column.unwrap_or(last));
+        let end = from as f64 + (place + 1) as f64 / count as f64 * span;
         while let Some((_, value)) = next.next_if(|(at, _)| (*at as f64) < end) {
             last = *value;
         }
@@ -231,6 +262,34 @@ mod tests {
         ] {
             assert_eq!(known(percent), expected);
         }
+    }
+
+    #[test]
+    fn a_line_of_the_last_hours() {
+        let point = |at: &str, percent| PointView {
+            at: at.into(),
+            used_percentage: percent,
+            ..PointView::default()
+        };
+        let history = [
+            point("2026-03-01T02:00:00Z", 50.0), // holds until the first of the last six hours
+            point("2026-03-01T08:00:00Z", 75.0),
+            point("2026-03-01T09:00:00Z", 100.0),
+            point("2026-03-01T10:00:00Z", 3.0),
+        ];
+        for (signs, columns, expected) in [
+            (Signs::Unicode, 22, Some("last 6 h  ▄▄▄▄▆▆██▁▁▁▁")),
+            (Signs::Ascii, 22, Some("last 6 h  ....####....")),
+            (Signs::Unicode, 10, None),
+            (Signs::Unicode, 3, None),
+        ] {
+            let found = spark(&wide(signs), &history, columns);
+            assert_eq!(found.as_deref(), expected, "{columns}");
+        }
+        assert_eq!(spark(&look(), &[], 80), None);
+        let just_now = [point("2026-03-01T12:00:00Z", 40.0)];
+        let line = spark(&look(), &just_now, 40).unwrap();
+        assert!(line.ends_with("▃▃"), "{line}");
     }
 
     #[test]

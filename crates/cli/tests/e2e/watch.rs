@@ -115,6 +115,86 @@ fn watch_is_two_panes_on_a_wide_terminal_and_follows_its_size() {
     desk.shows("hand off to a fresh context");
 }
 
+/// What the other scenarios do not press.
+#[test]
+fn watch_answers_to_every_key() {
+    let world = World::new();
+    world.agent("api");
+    for name in ["web", "worker"] {
+        world.agent(name);
+    }
+    // more than fits, so that there is something to scroll
+    let much: Vec<String> = (1..=40).map(|n| format!("SAY: line {n} of 40")).collect();
+    world.send_wait("api", &much.join("\n"));
+    let desk = Desk::new(&world, 80, 24);
+    desk.shows("SESSIONS (3)");
+    let chosen = |name: &str| {
+        let mark = format!("▸ idle        {name} ");
+        desk.shows(&mark);
+    };
+    chosen("api");
+    for (key, name) in [
+        ("j", "web"),
+        ("Down", "worker"),
+        ("k", "web"),
+        ("Up", "api"),
+        ("End", "worker"),
+        ("Home", "api"),
+        ("NPage", "worker"),
+        ("PPage", "api"),
+    ] {
+        desk.key(key);
+        chosen(name);
+    }
+    for grouping in ["by family, sort: name", "by directory, sort: name"] {
+        desk.types("g");
+        desk.shows(grouping);
+    }
+    desk.shows("(3)");
+    desk.types("g");
+    desk.shows("SESSIONS (3)");
+    desk.types("/state:idle api");
+    desk.shows("SESSIONS (1)");
+    desk.key("Escape");
+    desk.shows("SESSIONS (3)");
+    desk.key("Enter");
+    desk.shows("last "); // the curve of its context, or its label
+    for (key, sign) in [
+        ("2", "g1 "),
+        ("BTab", "line 40 of 40"),
+        ("Right", "g1 "),
+        ("3", "consumed"),
+        ("Left", "g1 "),
+        ("Tab", "consumed"),
+        ("4", "no handoffs yet"),
+    ] {
+        desk.key(key);
+        desk.shows(sign);
+    }
+    desk.key("1");
+    desk.shows("line 40 of 40");
+    let gone = |part: &str| desk.until(part, |screen| !screen.contains(part));
+    desk.key("PPage");
+    gone("line 40 of 40");
+    for key in ["k", "j", "Up", "Down"] {
+        desk.key(key);
+    }
+    desk.key("NPage");
+    desk.shows("line 40 of 40");
+    desk.key("Home");
+    gone("line 40 of 40");
+    desk.key("End");
+    desk.shows("line 40 of 40");
+    desk.key("C-l");
+    desk.key("BSpace");
+    desk.shows("SESSIONS (3)");
+    desk.types("r");
+    desk.shows("it lives: nothing to restore");
+    desk.key("Escape");
+    desk.until("no note", |screen| !screen.contains("it lives"));
+    chosen("api");
+}
+
 #[test]
 fn watch_kills_after_a_yes_and_brings_back() {
     let world = World::new();

@@ -7,6 +7,7 @@ use sm_daemon::api::types::{ContextReport, EventView, HandoffView, MessageView, 
 
 pub use super::said::{Deed, Focus, Link, Mode, Page, Part, TABS, Tab, Target, Update, Wish};
 
+use super::group::Grouping;
 use super::list::{self, Listed, Sort};
 use crate::text::{Look, Tone, one_line};
 
@@ -46,6 +47,13 @@ impl Detail {
     }
 }
 
+/// What an update means for the list.
+enum Taken {
+    /// Who is in it, or how they stand.
+    Moved,
+    Stayed(Vec<Wish>),
+}
+
 #[derive(Debug)]
 pub struct App {
     pub look: Look,
@@ -54,6 +62,7 @@ pub struct App {
     pub chosen: Option<String>,
     pub filter: String,
     pub sort: Sort,
+    pub grouping: Grouping,
     pub page: Page,
     pub tab: Tab,
     /// So many lines away from where the tab begins to be read.
@@ -77,6 +86,7 @@ impl App {
             chosen: None,
             filter: String::new(),
             sort: Sort::default(),
+            grouping: Grouping::default(),
             page: Page::default(),
             tab: Tab::default(),
             scroll: 0,
@@ -123,6 +133,27 @@ impl App {
     }
 
     pub fn told(&mut self, update: Update) -> Vec<Wish> {
+        self.told_all([update])
+    }
+
+    /// Everything that has come meanwhile: the list is put in order once, however much it was.
+    pub fn told_all(&mut self, updates: impl IntoIterator<Item = Update>) -> Vec<Wish> {
+        let mut wishes = Vec::new();
+        let mut moved = false;
+        for update in updates {
+            match self.take(update) {
+                Taken::Moved => moved = true,
+                Taken::Stayed(more) => wishes.extend(more),
+            }
+        }
+        if moved {
+            self.arrange();
+            wishes.extend(self.chosen_changed());
+        }
+        wishes
+    }
+
+    fn take(&mut self, update: Update) -> Taken {
         match update {
             Update::Tick(now) => {
                 self.look.now = now;
@@ -133,11 +164,11 @@ impl App {
                 self.arrange();
                 let mut wishes = self.refresh();
                 wishes.extend(self.receipt());
-                return wishes;
+                return Taken::Stayed(wishes);
             }
             Update::Resized(cols, rows) => {
                 self.size = (cols, rows);
-                return self.chosen_changed();
+                return Taken::Stayed(self.chosen_changed());
             }
             Update::Snapshot(sessions) => {
                 self.sessions = sessions;
@@ -159,11 +190,11 @@ impl App {
             Update::Gone(id) => self.sessions.retain(|s| s.id != id),
             Update::Journal(event) => {
                 self.journal(event);
-                return Vec::new();
+                return Taken::Stayed(Vec::new());
             }
             Update::Lost(why) => {
                 self.link = Link::Lost(why);
-                return Vec::new();
+                return Taken::Stayed(Vec::new());
             }
             Update::Sent(message) => {
                 self.asked_receipt = false;
@@ -174,11 +205,11 @@ impl App {
                     self.sent = Some(message);
                 }
                 self.detail.stale.insert(Part::Messages);
-                return Vec::new();
+                return Taken::Stayed(Vec::new());
             }
             Update::NoReceipt => {
                 self.asked_receipt = false;
-                return Vec::new();
+                return Taken::Stayed(Vec::new());
             }
             Update::Done(text) => self.note = Some((Tone::Good, text)),
             Update::Failed(text) => self.note = Some((Tone::Bad, text)),
@@ -189,11 +220,10 @@ impl App {
             | Update::Context(..)
             | Update::Nothing(..) => {
                 self.answered(update);
-                return Vec::new();
+                return Taken::Stayed(Vec::new());
             }
         }
-        self.arrange();
-        self.chosen_changed()
+        Taken::Moved
     }
 
     fn answered(&mut self, update: Update) {
@@ -253,7 +283,13 @@ impl App {
     /// Puts the list in order; somebody is always chosen, and stays chosen by id.
     pub fn arrange(&mut self) {
         let before = self.place();
-        self.order = list::listed(&self.look, &self.sessions, &self.filter, self.sort);
+        self.order = list::listed(
+            &self.look,
+            &self.sessions,
+            &self.filter,
+            self.sort,
+            self.grouping,
+        );
         if self.place().is_none() {
             let place = before.unwrap_or(0).min(self.order.len().saturating_sub(1));
             let there = self.order.get(place);

@@ -8,6 +8,7 @@ use ratatui::style::{Modifier, Style};
 use ratatui::text::{Line, Span};
 
 use super::app::{App, Deed, Focus, LEAST, Link, Page};
+use super::group::Grouping;
 use super::look::{self, cut, fit, glyphs, plain, style};
 use super::{draw_detail, draw_list};
 use crate::text::{Tone, count, width};
@@ -108,7 +109,12 @@ fn title(app: &App, columns: usize) -> Line<'static> {
             app.sessions.len()
         ));
     }
-    let right = format!("sort: {}", app.sort.word());
+    let right = match app.grouping {
+        Grouping::None => format!("sort: {}", app.sort.word()),
+        Grouping::Family | Grouping::Directory => {
+            format!("by {}, sort: {}", app.grouping.word(), app.sort.word())
+        }
+    };
     let room = columns.saturating_sub(width(&right) + 1);
     Line::from(vec![
         Span::styled(fit(look, &left, room), style(look, Tone::Bold)),
@@ -215,7 +221,7 @@ fn keys(app: &App, columns: u16) -> String {
                 if restore { "r restore" } else { "K kill" },
             ];
             all.extend(words(&more));
-            all.extend(words(&["/ filter", "s sort"]));
+            all.extend(words(&["/ filter", "s sort", "g group"]));
             all
         }
     };
@@ -245,8 +251,9 @@ const HELP: &[(&str, &str)] = &[
     ("Enter", "open the session; in it: attach"),
     ("Tab 1 2 3 4", "output, timeline, messages, handoffs"),
     ("Esc", "back; take the last note or the filter away"),
-    ("/", "filter by name, agent, state, directory"),
+    ("/", "filter; state:idle and agent:codex are exact"),
     ("s", "sort by name, state, context, activity"),
+    ("g", "group by family, by directory, or not"),
     ("a", "attach: Ctrl-b d comes back here"),
     ("m", "send a message; Tab changes its mode"),
     (

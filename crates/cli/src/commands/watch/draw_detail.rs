@@ -30,10 +30,14 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
         );
         return;
     };
-    for (row, line) in (0..).zip(head(app, session, columns)) {
+    let mut lines = head(app, session, columns);
+    if area.height >= ROOM_FOR_CURVE {
+        lines.insert(2, curve(app, session, columns));
+    }
+    let top = u16::try_from(lines.len()).unwrap_or(0);
+    for (row, line) in (0..).zip(lines) {
         put(buffer, area, row, &line);
     }
-    let top = HEAD_LINES;
     put(buffer, area, top, &tabs(app));
     let rule = glyphs(look).rule.repeat(columns);
     put(
@@ -61,7 +65,16 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
     }
 }
 
-const HEAD_LINES: u16 = 3;
+/// Fewer lines are better used for what the session shows.
+const ROOM_FOR_CURVE: u16 = 16;
+
+/// Its last hours; the line stays where there is nothing yet, so that nothing jumps.
+fn curve(app: &App, session: &SessionView, columns: usize) -> Line<'static> {
+    let report = app.detail.context.as_ref();
+    let report = report.filter(|_| app.detail.id == session.id);
+    let line = report.and_then(|report| gauge::spark(&app.look, &report.history, columns));
+    Line::styled(line.unwrap_or_default(), style(&app.look, Tone::Dim))
+}
 
 fn head(app: &App, session: &SessionView, columns: usize) -> Vec<Line<'static>> {
     let look = &app.look;

@@ -7,7 +7,7 @@ use sm_daemon::api::types::SessionView;
 
 use super::app::{App, Link};
 use super::draw::{chosen, put, whole_row};
-use super::list::{Attention, Listed, waits_for};
+use super::list::{Listed, waits_for};
 use super::look::{cut, fit, glyphs, style};
 use crate::commands::ls::tone_of;
 use crate::gauge;
@@ -59,7 +59,7 @@ impl Columns {
 
 enum Row<'a> {
     Heading(String),
-    Session(&'a SessionView, Option<&'a Attention>),
+    Session(&'a SessionView, &'a Listed),
 }
 
 pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
@@ -105,13 +105,13 @@ pub fn draw(app: &App, buffer: &mut Buffer, area: Rect) {
                     &Line::styled(text, style(look, Tone::Bold)),
                 );
             }
-            Row::Session(session, attention) => {
+            Row::Session(session, listed) => {
                 let is_chosen = app.chosen.as_ref() == Some(&session.id);
                 put(
                     buffer,
                     area,
                     row,
-                    &line(look, session, *attention, &columns, is_chosen),
+                    &line(look, session, listed, &columns, is_chosen),
                 );
                 if is_chosen {
                     whole_row(buffer, area, row, chosen());
@@ -127,15 +127,21 @@ fn rows<'a>(app: &'a App, order: &'a [Listed]) -> Vec<Row<'a>> {
     if needing > 0 {
         rows.push(Row::Heading(format!("NEEDS YOU ({needing})")));
     }
+    let mut under = None;
     for (at, listed) in order.iter().enumerate() {
-        if at == needing {
-            rows.push(Row::Heading(format!(
-                "SESSIONS ({})",
-                order.len() - needing
-            )));
+        let title = listed.under.as_ref().map(|under| under.title.as_str());
+        if at >= needing && (at == needing || title != under) {
+            let rest = order.get(at..).unwrap_or_default();
+            let same = |other: &&Listed| other.under.as_ref().map(|u| u.title.as_str()) == title;
+            let members = rest.iter().take_while(same).count();
+            rows.push(Row::Heading(match title {
+                Some(title) => format!("{title} ({members})"),
+                None => format!("SESSIONS ({members})"),
+            }));
+            under = title;
         }
         if let Some(session) = app.sessions.get(listed.at) {
-            rows.push(Row::Session(session, listed.attention.as_ref()));
+            rows.push(Row::Session(session, listed));
         }
     }
     rows
@@ -144,10 +150,13 @@ fn rows<'a>(app: &'a App, order: &'a [Listed]) -> Vec<Row<'a>> {
 fn line(
     look: &Look,
     session: &SessionView,
-    attention: Option<&Attention>,
+    listed: &Listed,
     columns: &Columns,
     is_chosen: bool,
 ) -> Line<'static> {
+    let attention = listed.attention.as_ref();
+    let depth = listed.under.as_ref().map_or(0, |under| under.depth);
+    let name = format!("{}{}", "  ".repeat(depth), session.name);
     let mark = if is_chosen { glyphs(look).mark } else { " " };
     let grave = if attention.is_some() { "!" } else { " " };
     let tone = attention.map_or(Tone::Dim, |attention| attention.gravity.tone());
@@ -163,10 +172,7 @@ fn line(
             style(look, tone_of(&session.state)),
         ),
         Span::raw(" "),
-        Span::styled(
-            fit(look, &session.name, columns.name),
-            style(look, Tone::Bold),
-        ),
+        Span::styled(fit(look, &name, columns.name), style(look, Tone::Bold)),
         Span::raw(" "),
     ];
     let generation = format!("g{}", session.generation);

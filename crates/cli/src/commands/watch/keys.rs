@@ -34,6 +34,10 @@ impl App {
                 self.sort = self.sort.next();
                 self.arrange();
             }
+            Key::Char('g') => {
+                self.grouping = self.grouping.next();
+                self.arrange();
+            }
             Key::Up | Key::Char('k') if reads => self.scroll(1),
             Key::Down | Key::Char('j') if reads => self.scroll(-1),
             Key::Up | Key::Char('k') => return self.choose(-1),

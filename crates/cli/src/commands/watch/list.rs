@@ -1,9 +1,11 @@
 //! Which sessions are listed, in which order, and which of them need a person. Pure.
 
 use std::cmp::Reverse;
+use std::collections::HashMap;
 
 use sm_daemon::api::types::SessionView;
 
+use super::group::{self, Grouping};
 use crate::gauge;
 use crate::text::{Look, Tone, one_line};
 
@@ -113,7 +115,7 @@ pub fn waits_for(session: &SessionView) -> String {
     }
 }
 
-/// Whether it has every word that is looked for.
+/// Whether it has every word that is looked for; `state:waiting` and `agent:codex` are exact.
 pub fn matches(session: &SessionView, filter: &str) -> bool {
     let all = [
         session.name.as_str(),
@@ -127,7 +129,11 @@ pub fn matches(session: &SessionView, filter: &str) -> bool {
     filter
         .to_lowercase()
         .split_whitespace()
-        .all(|word| all.contains(word))
+        .all(|word| match word.split_once(':') {
+            Some(("state", state)) => session.state == state,
+            Some(("agent", agent)) => session.agent == agent,
+            Some(_) | None => all.contains(word),
+        })
 }
 
 /// One session of the list.
@@ -136,41 +142,84 @@ pub struct Listed {
     /// Its place among all sessions.
     pub at: usize,
     pub attention: Option<Attention>,
+    /// What it stands under, and how deep. Nothing: all stand together.
+    pub under: Option<Under>,
 }
 
-/// Those that need a person first, by gravity; then the others in the order that is wanted.
-pub fn listed(look: &Look, sessions: &[SessionView], filter: &str, sort: Sort) -> Vec<Listed> {
-    let mut all: Vec<Listed> = sessions
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Under {
+    pub title: String,
+    pub depth: usize,
+}
+
+/// What decides among sessions that need nobody, or need somebody equally.
+type Wanted = (i64, Reverse<String>, String, String);
+
+fn wanted(session: &SessionView, sort: Sort) -> Wanted {
+    let (first, newest) = match sort {
+        Sort::Name => (0, String::new()),
+        Sort::State => (rank(&session.state), String::new()),
+        Sort::Context => {
+            let full = gauge::known(session.context.used_percentage);
+            // fuller ones first, unknown ones last
+            let full = full.map_or(i64::MAX, |percent| -(percent * 100.0) as i64);
+            (full, String::new())
+        }
+        Sort::Activity => (0, session.changed_at.clone()),
+    };
+    let name = one_line(&session.name).to_lowercase();
+    (first, Reverse(newest), name, session.id.clone())
+}
+
+/// Those that need a person first, by gravity; then the others under their headings, in the order
+/// that is wanted. Of a family each parent is followed by its children.
+pub fn listed(
+    look: &Look,
+    sessions: &[SessionView],
+    filter: &str,
+    sort: Sort,
+    grouping: Grouping,
+) -> Vec<Listed> {
+    let places = match grouping {
+        Grouping::Family => group::places(sessions),
+        Grouping::None | Grouping::Directory => HashMap::new(),
+    };
+    let mut all: Vec<_> = sessions
         .iter()
         .enumerate()
         .filter(|(_, session)| matches(session, filter))
-        .map(|(at, session)| Listed {
-            at,
-            attention: attention(look, session),
+        .map(|(at, session)| {
+            let attention = attention(look, session);
+            let gravity = attention.as_ref().map(|found| found.gravity);
+            let own = || vec![wanted(session, sort)];
+            let (under, order) = match (grouping, gravity) {
+                (Grouping::None, _) | (_, Some(_)) => (None, own()),
+                (Grouping::Directory, None) => {
+                    let title = look.path(&session.cwd);
+                    (Some(Under { title, depth: 0 }), own())
+                }
+                (Grouping::Family, None) => {
+                    let line = group::lineage(sessions, &places, at);
+                    let members = line.iter().filter_map(|at| sessions.get(*at));
+                    let title = line.first().and_then(|eldest| sessions.get(*eldest));
+                    let under = Under {
+                        title: title.map_or_else(String::new, |eldest| eldest.name.clone()),
+                        depth: line.len() - 1,
+                    };
+                    (Some(under), members.map(|s| wanted(s, sort)).collect())
+                }
+            };
+            let title = under.as_ref().map(|under| under.title.to_lowercase());
+            let listed = Listed {
+                at,
+                attention,
+                under,
+            };
+            ((gravity.is_none(), gravity, title, order), listed)
         })
         .collect();
-    let session = |listed: &Listed| sessions.get(listed.at);
-    all.sort_by_cached_key(|listed| {
-        let one = session(listed);
-        let name = one.map(|s| (one_line(&s.name).to_lowercase(), s.id.clone()));
-        let first = match sort {
-            Sort::Name => (0, Reverse(String::new())),
-            Sort::State => (one.map_or(0, |s| rank(&s.state)), Reverse(String::new())),
-            Sort::Context => {
-                let full = one.and_then(|s| gauge::known(s.context.used_percentage));
-                // fuller ones first, unknown ones last
-                let full = full.map_or(i64::MAX, |percent| -(percent * 100.0) as i64);
-                (full, Reverse(String::new()))
-            }
-            Sort::Activity => {
-                let at = one.map(|s| s.changed_at.clone()).unwrap_or_default();
-                (0, Reverse(at))
-            }
-        };
-        let gravity = listed.attention.as_ref().map(|a| a.gravity);
-        (gravity.is_none(), gravity, first, name)
-    });
-    all
+    all.sort_by(|(a, _), (b, _)| a.cmp(b));
+    all.into_iter().map(|(_, listed)| listed).collect()
 }
 
 fn rank(state: &str) -> i64 {
@@ -261,7 +310,7 @@ mod tests {
         all[4].context.used_percentage = Some(70.0);
         all[4].changed_at = "2026-03-01T11:59:00Z".into();
         let names = |sort, filter| -> String {
-            let listed = listed(&look(), &all, filter, sort);
+            let listed = listed(&look(), &all, filter, sort, Grouping::None);
             listed.iter().map(|l| all[l.at].name.as_str()).collect()
         };
         assert_eq!(names(Sort::Name, ""), "dcAbe");
@@ -270,6 +319,67 @@ mod tests {
         assert_eq!(names(Sort::Activity, ""), "dceAb");
         assert_eq!(names(Sort::Name, "IDLE claude"), "be");
         assert_eq!(names(Sort::Name, "nothing"), "");
+        assert_eq!(names(Sort::Name, "state:idle"), "be");
+        assert_eq!(names(Sort::Name, "state:id"), "");
+        assert_eq!(names(Sort::Name, "agent:claude e"), "dcAbe");
+    }
+
+    #[test]
+    fn groups_come_after_those_who_need_somebody() {
+        let of = |name: &str, parent: Option<&str>, cwd: &str| {
+            let mut one = state(name, "idle");
+            one.id = name.into();
+            one.parent = parent.map(Into::into);
+            one.cwd = cwd.into();
+            one
+        };
+        let mut all = vec![
+            of("b", None, "/y"),
+            of("lead", None, "/x"),
+            of("child", Some("lead"), "/y"),
+            of("grandchild", Some("child"), "/x"),
+            of("aunt", Some("lead"), "/x"),
+            of("asks", Some("lead"), "/x"),
+        ];
+        all[5].state = "waiting".into();
+        let shown = |grouping| -> Vec<String> {
+            listed(&look(), &all, "", Sort::Name, grouping)
+                .iter()
+                .map(|listed| {
+                    let name = &all[listed.at].name;
+                    match &listed.under {
+                        Some(under) => format!("{}/{}{name}", under.title, "-".repeat(under.depth)),
+                        None => name.clone(),
+                    }
+                })
+                .collect()
+        };
+        assert_eq!(
+            shown(Grouping::Family),
+            [
+                "asks",
+                "b/b",
+                "lead/lead",
+                "lead/-aunt",
+                "lead/-child",
+                "lead/--grandchild"
+            ]
+        );
+        assert_eq!(
+            shown(Grouping::Directory),
+            [
+                "asks",
+                "/x/aunt",
+                "/x/grandchild",
+                "/x/lead",
+                "/y/b",
+                "/y/child"
+            ]
+        );
+        assert_eq!(
+            shown(Grouping::None),
+            ["asks", "aunt", "b", "child", "grandchild", "lead"]
+        );
     }
 
     #[test]

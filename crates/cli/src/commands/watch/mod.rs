@@ -9,6 +9,7 @@ mod draw_detail;
 mod draw_list;
 mod editor;
 mod feed;
+mod group;
 mod input;
 mod keys;
 mod list;

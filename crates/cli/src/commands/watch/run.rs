@@ -20,6 +20,8 @@ use crate::print::Printer;
 /// How often the clock is looked at: ages change, and what is old is asked for again.
 const TICK: Duration = Duration::from_secs(1);
 const RESTLESS: Duration = Duration::from_millis(200);
+/// What others do is drawn at most this often, however much it is. Keys are answered at once.
+const FRAME: Duration = Duration::from_millis(50);
 /// After so long an Escape is no beginning of anything.
 const ESCAPE: Duration = Duration::from_millis(40);
 
@@ -38,6 +40,7 @@ struct Watching<'a> {
     input: Input,
     /// Everything has to be drawn anew.
     damaged: bool,
+    drawn_at: Instant,
 }
 
 pub fn run(app: App, feed: Feed, terminal: &Terminal, out: &mut Printer) -> Result<ExitCode> {
@@ -51,6 +54,7 @@ pub fn run(app: App, feed: Feed, terminal: &Terminal, out: &mut Printer) -> Resu
         signals: Some(listen()?),
         input: Input::default(),
         damaged: false,
+        drawn_at: Instant::now(),
     };
     let output = terminal.output().map_err(lost)?;
     let measured = output.try_clone().map_err(lost)?;
@@ -68,6 +72,7 @@ pub fn run(app: App, feed: Feed, terminal: &Terminal, out: &mut Printer) -> Resu
         drawn
             .draw(|frame| draw::draw(&watching.app, frame))
             .map_err(lost)?;
+        watching.drawn_at = Instant::now();
         if let Some(end) = watching.wait(&mut ticked, out)? {
             break end;
         }
@@ -85,6 +90,13 @@ pub fn run(app: App, feed: Feed, terminal: &Terminal, out: &mut Printer) -> Resu
 
 fn listen() -> Result<Signals> {
     Signals::listen().map_err(|error| CommandError::not_usable(error.to_string()))
+}
+
+fn time(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(1),
+        tv_nsec: i64::from(duration.subsec_nanos()),
+    }
 }
 
 impl Watching<'_> {
@@ -128,9 +140,7 @@ impl Watching<'_> {
         if hung_up {
             return Ok(Some(End::Signal(Signal::HUP.as_raw())));
         }
-        for update in self.feed.take().collect::<Vec<_>>() {
-            wishes.extend(self.app.told(update));
-        }
+        wishes.extend(self.app.told_all(self.feed.take()));
         if ticked.elapsed() >= every {
             *ticked = Instant::now();
             wishes.extend(self.app.told(Update::Tick(Timestamp::now())));
@@ -173,12 +183,18 @@ impl Watching<'_> {
             PollFd::from_borrowed_fd(signals.wake(), PollFlags::IN),
             PollFd::from_borrowed_fd(self.feed.wake(), PollFlags::IN),
         ];
-        let time = Timespec {
-            tv_sec: i64::try_from(patience.as_secs()).unwrap_or(1),
-            tv_nsec: i64::from(patience.subsec_nanos()),
+        // The picture stays for a moment, whatever the daemon says: only the person is listened to.
+        let still = FRAME.saturating_sub(self.drawn_at.elapsed()).min(patience);
+        let early = match still.is_zero() {
+            true => Ok(0),
+            false => poll(&mut fds[..2], Some(&time(still))),
+        };
+        let came = match early {
+            Ok(0) => poll(&mut fds, Some(&time(patience.saturating_sub(still)))),
+            early => early,
         };
         // Interrupted by a signal: it is looked for in any case.
-        if poll(&mut fds, Some(&time)).is_err() {
+        if came.is_err() {
             return (None, false);
         }
         let came = fds[0].revents();

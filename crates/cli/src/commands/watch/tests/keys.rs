@@ -2,6 +2,7 @@
 
 use super::{app, choose, day, named, open, types};
 use crate::commands::watch::app::{App, Deed, Focus, Mode, Page, Part, Tab, Wish};
+use crate::commands::watch::group::Grouping;
 use crate::commands::watch::input::Key;
 use crate::commands::watch::list::Sort;
 
@@ -57,6 +58,16 @@ fn what_is_chosen_stays_chosen() {
     assert_eq!(app.filter, "");
     types(&mut app, "/\x1b[B\r");
     assert_eq!(name(&app), "api");
+}
+
+#[test]
+fn grouping() {
+    let mut app = app(80, 24, day());
+    choose(&mut app, "tests");
+    for grouping in [Grouping::Family, Grouping::Directory, Grouping::None] {
+        assert_eq!(types(&mut app, "g"), []);
+        assert_eq!((app.grouping, name(&app)), (grouping, "tests"));
+    }
 }
 
 #[test]
@@ -247,7 +258,7 @@ fn leaving_from_everywhere() {
 
 #[test]
 fn with_nobody_there_nothing_is_done() {
-    for key in "jks/?amhKr1234\r\t\x1b\x7f".chars() {
+    for key in "jksg/?amhKr1234\r\t\x1b\x7f".chars() {
         let mut app = app(80, 24, vec![]);
         assert_eq!(types(&mut app, &key.to_string()), [], "{key:?}");
     }

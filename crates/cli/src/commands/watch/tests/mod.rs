@@ -7,8 +7,8 @@ mod updates;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use sm_daemon::api::types::{
-    ContextReport, EventView, HandoffView, MessageView, SenderView, SessionView, StepView,
-    ThresholdView,
+    ContextReport, EventView, HandoffView, MessageView, PointView, SenderView, SessionView,
+    StepView, ThresholdView,
 };
 
 use super::app::{App, Update, Wish};
@@ -157,6 +157,13 @@ pub fn open(cols: u16, rows: u16) -> App {
                         ..ThresholdView::default()
                     })
                     .into(),
+                history: (0..12)
+                    .map(|n| PointView {
+                        at: format!("2026-03-01T{:02}:30:00Z", n),
+                        used_percentage: f64::from(n % 6) * 15.0,
+                        ..PointView::default()
+                    })
+                    .collect(),
                 ..ContextReport::default()
             }),
         ),

@@ -46,6 +46,22 @@ fn both_at_200x60() {
 }
 
 #[test]
+fn families_and_directories() {
+    let mut sessions = day();
+    let mut child = named("api-tests", "working");
+    child.parent = Some("id-api".into());
+    let mut grandchild = named("api-tests-fix", "idle");
+    grandchild.parent = Some("id-api-tests".into());
+    grandchild.cwd = "/srv/elsewhere".into();
+    sessions.extend([grandchild, child]);
+    let mut app = app(80, 24, sessions);
+    types(&mut app, "g");
+    insta::assert_snapshot!("by_family", shown(&app));
+    types(&mut app, "g");
+    insta::assert_snapshot!("by_directory", shown(&app));
+}
+
+#[test]
 fn nobody_there_and_nothing_found() {
     insta::assert_snapshot!("nobody", shown(&app(80, 24, vec![])));
     let mut app = app(80, 24, day());
