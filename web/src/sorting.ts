@@ -2,6 +2,7 @@
 // Pure: a list in, a list out.
 
 import type { Session } from "./types";
+import { byName } from "./words";
 
 export type Order = "name" | "state" | "context" | "activity" | "created";
 export type Grouping = "none" | "directory" | "family";
@@ -9,6 +10,8 @@ export type Grouping = "none" | "directory" | "family";
 export interface Group {
   /// Empty: no heading.
   title: string;
+  /// Of all its sessions, shown or not.
+  count: number;
   sessions: Session[];
 }
 
@@ -36,7 +39,7 @@ function rank(session: Session): number {
 
 export function sort(sessions: readonly Session[], order: Order): Session[] {
   const name = (a: Session, b: Session): number =>
-    a.name.localeCompare(b.name, undefined, { numeric: true }) || (a.id < b.id ? -1 : 1);
+    byName(a.name, b.name) || (a.id < b.id ? -1 : 1);
   const compare: Record<Order, (a: Session, b: Session) => number> = {
     name,
     state: (a, b) => rank(a) - rank(b) || name(a, b),
@@ -53,7 +56,7 @@ function descending(a: string, b: string): number {
 }
 
 export function group(sessions: readonly Session[], by: Grouping): Group[] {
-  if (by === "none") return [{ title: "", sessions: [...sessions] }];
+  if (by === "none") return [{ title: "", count: sessions.length, sessions: [...sessions] }];
   const known = new Map(sessions.map((session) => [session.id, session]));
   const titles = new Map<string, Session[]>();
   for (const session of sessions) {
@@ -63,8 +66,8 @@ export function group(sessions: readonly Session[], by: Grouping): Group[] {
     else titles.set(title, [session]);
   }
   return [...titles]
-    .map(([title, members]) => ({ title, sessions: members }))
-    .sort((a, b) => a.title.localeCompare(b.title, undefined, { numeric: true }));
+    .map(([title, members]) => ({ title, count: members.length, sessions: members }))
+    .sort((a, b) => byName(a.title, b.title));
 }
 
 /// The session at the root of its family, as far as it is known here.
@@ -122,6 +125,6 @@ export function attention(sessions: readonly Session[], critical: number, now: n
   return found.sort(
     (a, b) =>
       URGENCY.indexOf(a.need) - URGENCY.indexOf(b.need) ||
-      a.session.name.localeCompare(b.session.name, undefined, { numeric: true }),
+      byName(a.session.name, b.session.name),
   );
 }

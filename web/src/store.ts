@@ -1,7 +1,7 @@
 // All sessions as the daemon last told them: one signal each, so that a change draws one row and
 // not the list. Nothing here asks; `live.ts` feeds it.
 
-import { type Signal, signal } from "@preact/signals";
+import { batch, type Signal, signal } from "@preact/signals";
 import type { Happening, Session } from "./types";
 
 export class Sessions {
@@ -23,9 +23,11 @@ export class Sessions {
   replace(all: readonly Session[]): void {
     const there = new Set(all.map((session) => session.id));
     for (const id of this.each.keys()) if (!there.has(id)) this.each.delete(id);
-    for (const session of all) this.put(session);
-    this.ids.value = all.map((session) => session.id);
-    this.beat.value += 1;
+    batch(() => {
+      for (const session of all) this.put(session);
+      this.ids.value = all.map((session) => session.id);
+      this.beat.value += 1;
+    });
   }
 
   change(session: Session): void {

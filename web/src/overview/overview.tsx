@@ -5,7 +5,7 @@ import { useLayoutEffect, useRef } from "preact/hooks";
 import { ENDED, ended } from "../live";
 import { address, type Tab } from "../route";
 import { sessions } from "../store";
-import { type Attention, attention, type Grouping, group, matches, type Order, sort } from "../sorting";
+import { type Attention, attention, type Group, type Grouping, group, matches, type Order, sort } from "../sorting";
 import { now } from "../ui/clock";
 import { thresholds } from "../ui/thresholds";
 import { remembered } from "../ui/remembered";
@@ -27,6 +27,34 @@ const shown = computed(() => {
   const found = sessions.all().filter((session) => matches(session, search.value));
   return group(sort(found, order.value), grouping.value);
 });
+
+/// A long list is made in parts: what fits on a screen is there with the first picture, the rest in the
+/// frames after it.
+const FIRST_ROWS = 60;
+const MORE_ROWS = 150;
+const room = signal(FIRST_ROWS);
+
+function makeRoom(): void {
+  if (room.peek() >= sessions.ids.peek().length) return;
+  requestAnimationFrame(() => {
+    // after the picture, so that it is not kept waiting
+    setTimeout(() => {
+      room.value += MORE_ROWS;
+    });
+  });
+}
+
+/// As many of the groups as there is room for.
+function within(groups: readonly Group[], most: number): Group[] {
+  let left = most;
+  const some: Group[] = [];
+  for (const { title, sessions: all } of groups) {
+    if (left <= 0) break;
+    some.push({ title, count: all.length, sessions: all.slice(0, left) });
+    left -= all.length;
+  }
+  return some;
+}
 
 const needs = computed(() => {
   sessions.beat.value;
@@ -88,6 +116,7 @@ export function Overview() {
   }, []);
 
   // Nothing was told yet: that there are no sessions is not known either.
+  useLayoutEffect(makeRoom);
   if (sessions.beat.value === 0) return <Skeleton />;
   if (sessions.ids.value.length === 0) return <FirstRun />;
   const { working, waiting, idle, other } = counts.value;
@@ -134,11 +163,11 @@ export function Overview() {
           </button>
         </p>
       )}
-      {shown.value.map((one) => (
+      {within(shown.value, room.value).map((one) => (
         <section key={one.title} aria-label={one.title === "" ? "All sessions" : one.title}>
           {one.title !== "" && (
             <h2 class="group">
-              {one.title} <small>{one.sessions.length}</small>
+              {one.title} <small>{one.count}</small>
             </h2>
           )}
           <ul class={`sessions ${layout.value}`}>

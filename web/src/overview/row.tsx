@@ -7,7 +7,8 @@ import { sessions } from "../store";
 import { shortPath } from "../words";
 import { Spark } from "./spark";
 
-/// Draws again only when its own session changes: it reads one signal.
+/// Draws again only when its own session changes: it reads one signal. Badge and gauge are called and
+/// not mounted: hundreds of rows are made at once, and each component has its price.
 export function Row({ id }: { id: string }) {
   const session = sessions.get(id)?.value;
   if (!session) return null;
@@ -17,7 +18,7 @@ export function Row({ id }: { id: string }) {
   return (
     <li class={`row ${session.attention === null ? "" : "needs"}`}>
       <a href={address({ at: "session", id, tab: "terminal" })} data-session={id}>
-        <StateBadge state={session.state} />
+        {StateBadge({ state: session.state })}
         <span class="name">{session.name}</span>
         <span class="agent">{session.agent}</span>
         <span class="dir" title={session.cwd}>
@@ -26,7 +27,7 @@ export function Row({ id }: { id: string }) {
         <span class="gen" title={`generation ${session.generation}, turn ${session.turn}`}>
           g{session.generation}
         </span>
-        <Gauge context={session.context} />
+        {Gauge({ context: session.context })}
         <Spark session={session} />
         <span class="when">
           <Ago at={session.changed_at} />

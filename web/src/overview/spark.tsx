@@ -16,6 +16,28 @@ interface Dot {
 
 const kept = new Map<string, Dot[]>();
 
+// One observer for all rows: hundreds of them cost more than the list itself.
+const seen = new Map<Element, () => void>();
+let observer: IntersectionObserver | undefined;
+
+function whenSeen(element: Element, run: () => void): void {
+  observer ??= new IntersectionObserver((entries) => {
+    for (const { isIntersecting, target } of entries) {
+      if (!isIntersecting) continue;
+      const first = seen.get(target);
+      unwatch(target);
+      first?.();
+    }
+  });
+  seen.set(element, run);
+  observer.observe(element);
+}
+
+function unwatch(element: Element): void {
+  seen.delete(element);
+  observer?.unobserve(element);
+}
+
 export function path(dots: readonly Dot[], from: number, to: number): string {
   const inside = dots.filter((dot) => dot.at >= from);
   if (inside.length < 2) return "";
@@ -36,9 +58,8 @@ export function Spark({ session }: { session: Session }) {
   useEffect(() => {
     const element = place.current;
     if (!element || kept.has(session.id)) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (!entries.some((entry) => entry.isIntersecting)) return;
-      observer.disconnect();
+    whenSeen(element, () => {
+      if (kept.has(session.id)) return;
       kept.set(session.id, []);
       ask<ContextReport>("GET", `${of(session.id)}/context`).then(
         (report) => {
@@ -53,8 +74,7 @@ export function Spark({ session }: { session: Session }) {
         () => kept.delete(session.id),
       );
     });
-    observer.observe(element);
-    return () => observer.disconnect();
+    return () => unwatch(element);
   }, [session.id]);
 
   const { at, used_percentage } = session.context;
@@ -69,14 +89,20 @@ export function Spark({ session }: { session: Session }) {
     setDots([...all]);
   }, [at, used_percentage]);
 
+  return (
+    <span class="spark" ref={place} aria-hidden="true">
+      {dots.length > 1 && <Curve dots={dots} />}
+    </span>
+  );
+}
+
+function Curve({ dots }: { dots: readonly Dot[] }) {
   const to = Date.now();
   const first = dots[0]?.at ?? to;
   const from = Math.max(to - HOURS * 3_600_000, Math.min(first, to - 60_000));
   return (
-    <span class="spark" ref={place} aria-hidden="true">
-      <svg viewBox="0 0 100 20" preserveAspectRatio="none">
-        <path d={path(dots, from, to)} />
-      </svg>
-    </span>
+    <svg viewBox="0 0 100 20" preserveAspectRatio="none">
+      <path d={path(dots, from, to)} />
+    </svg>
   );
 }

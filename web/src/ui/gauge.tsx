@@ -24,9 +24,7 @@ export function Gauge({ context }: { context: Context }) {
       <svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label={said}>
         <rect class="track" x="0" y="0" width="100" height="8" rx="2" />
         <rect class="fill" x="0" y="0" width={Math.min(100, percent ?? 0)} height="8" rx="2" />
-        {[warning, critical].map((at) => (
-          <line key={at} class="mark" x1={at} x2={at} y1="0" y2="8" />
-        ))}
+        <path class="mark" d={`M${warning} 0V8M${critical} 0V8`} />
       </svg>
       <span class="number" aria-hidden="true">
         {percent === null ? "–" : `${Math.round(percent)}%`}

@@ -28,20 +28,26 @@ await scenario(async ({ page }) => {
   await page.waitForFunction((count) => document.querySelectorAll("a[data-session]").length === count, sessions.length);
   found.first_load_bytes = bytes;
 
+  // Usable: a screenful is there, and keys lead through it. Whole: so is every other row.
   const usable = [];
+  const whole = [];
   for (let round = 0; round < 9; round += 1) {
     await page.addInitScript((count) => {
       const look = () => {
-        if (document.querySelectorAll("a[data-session]").length === count) globalThis.usableAt = performance.now();
+        const there = document.querySelectorAll("a[data-session]").length;
+        if (there > 0) globalThis.usableAt ??= performance.now();
+        if (there === count) globalThis.wholeAt = performance.now();
         else requestAnimationFrame(look);
       };
       requestAnimationFrame(look);
     }, sessions.length);
     await page.reload();
-    await page.waitForFunction(() => globalThis.usableAt !== undefined);
+    await page.waitForFunction(() => globalThis.wholeAt !== undefined);
     usable.push(await page.evaluate(() => globalThis.usableAt));
+    whole.push(await page.evaluate(() => globalThis.wholeAt));
   }
   found.usable_ms = percentile(usable, 0.5);
+  found.whole_ms = percentile(whole, 0.5);
 
   // The page notes when a number is on the screen; both clocks are this machine's.
   const appears = [];

@@ -53,10 +53,18 @@ pub fn run(table: &mut Table) -> Result<()> {
     let usable = number("usable_ms");
     table.row(
         Row::new(
-            "from asking for the page to the whole list (p50 of 9)",
+            "from asking for the page to a usable list (p50 of 9)",
             format!("{usable:.0} ms"),
         )
         .target("under 300 ms", usable < 300.0),
+    );
+    let whole = number("whole_ms");
+    table.row(
+        Row::new(
+            format!("from asking for the page to all {SESSIONS} rows (p50 of 9)"),
+            format!("{whole:.0} ms"),
+        )
+        .target("under 300 ms", whole < 300.0),
     );
     let appears = number("appears_ms");
     table.row(
