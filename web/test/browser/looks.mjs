@@ -17,7 +17,8 @@ async function faults(page, where) {
 
 await scenario(async ({ browser, page: first, complaints }) => {
   const { id } = agent("api");
-  agent("a-session-with-a-very-long-name-that-does-not-fit-anywhere");
+  const { id: full } = agent("a-session-with-a-very-long-name-that-does-not-fit-anywhere");
+  equal(await asProgram("POST", "/hooks/context-usage", usage(full, 91)), 200, "usage is taken");
   for (const percent of [10, 35, 58, 77]) {
     equal(await asProgram("POST", "/hooks/context-usage", usage(id, percent)), 200, "usage is taken");
   }
@@ -59,6 +60,11 @@ await scenario(async ({ browser, page: first, complaints }) => {
       ]) {
         await page.getByRole("link", { name: tab, exact: true }).click();
         await page.locator(sign).first().waitFor();
+        if (tab === "archive") {
+          await page.getByPlaceholder("Regular expression").fill("work is d.ne");
+          await page.getByRole("button", { name: "Search" }).click();
+          await page.locator(".found .hit").first().waitFor();
+        }
         await looked(tab);
       }
       await page.getByRole("button", { name: "Hand over…" }).click();
