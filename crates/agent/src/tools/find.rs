@@ -7,7 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::ToolContext;
 use super::args::Args;
-use super::outcome::{ToolOutcome, blocking};
+use super::outcome::{ToolOutcome, Trickle, streaming};
 use super::paths;
 use super::walk::{self, Ended, Next, Stop};
 
@@ -24,8 +24,8 @@ pub(super) async fn run(
     let root = folder(args, &cwd)?;
     let limit = args.maybe_count("limit")?.unwrap_or(DEFAULT).min(MOST);
     let cancel = context.cancel.clone();
-    blocking(context.cancel, move || {
-        find(&cwd, &root, &pattern, limit, &cancel)
+    streaming(context, move |trickle| {
+        find(&cwd, &root, (&pattern, limit), &cancel, trickle)
     })
     .await
 }
@@ -41,9 +41,9 @@ pub(super) fn folder(args: Args<'_>, cwd: &Path) -> Result<PathBuf, String> {
 fn find(
     cwd: &Path,
     root: &Path,
-    pattern: &str,
-    limit: u64,
+    (pattern, limit): (&str, u64),
     cancel: &CancellationToken,
+    mut trickle: Trickle,
 ) -> Result<ToolOutcome, String> {
     let metadata = std::fs::metadata(root).map_err(|error| paths::trouble(cwd, root, &error))?;
     if !metadata.is_dir() {
@@ -63,6 +63,7 @@ fn find(
         found += 1;
         text.push_str(&paths::told(cwd, entry.path()));
         text.push_str(if is_dir { "/\n" } else { "\n" });
+        trickle.look(&text);
         Next::Go
     });
     if ended == Ended::Cancelled {

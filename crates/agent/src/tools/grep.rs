@@ -11,7 +11,7 @@ use tokio_util::sync::CancellationToken;
 use super::ToolContext;
 use super::args::Args;
 use super::find::folder;
-use super::outcome::{ToolOutcome, blocking};
+use super::outcome::{ToolOutcome, Trickle, streaming};
 use super::paths;
 use super::walk::{self, Ended, Next, Stop};
 
@@ -55,7 +55,7 @@ pub(super) async fn run(
         text: String::new(),
     };
     let cancel = context.cancel.clone();
-    blocking(context.cancel, move || search.run(&cancel)).await
+    streaming(context, move |trickle| search.run(&cancel, trickle)).await
 }
 
 fn regex(pattern: &str, literal: bool, ignore_case: bool) -> Result<Regex, String> {
@@ -92,7 +92,11 @@ struct Search {
 }
 
 impl Search {
-    fn run(&mut self, cancel: &CancellationToken) -> Result<ToolOutcome, String> {
+    fn run(
+        &mut self,
+        cancel: &CancellationToken,
+        mut trickle: Trickle,
+    ) -> Result<ToolOutcome, String> {
         let root = self.root.clone();
         let metadata =
             std::fs::metadata(&root).map_err(|error| paths::trouble(&self.cwd, &root, &error))?;
@@ -104,11 +108,12 @@ impl Search {
                     .glob
                     .as_ref()
                     .is_none_or(|glob| glob.matched(entry.path(), false).is_whitelist());
-                if file && wanted {
-                    self.file(entry.path(), &stop)
-                } else {
-                    Next::Go
+                if !(file && wanted) {
+                    return Next::Go;
                 }
+                let next = self.file(entry.path(), &stop);
+                trickle.look(&self.text);
+                next
             })
         } else {
             // Named itself, a file is never too special to be complained about.

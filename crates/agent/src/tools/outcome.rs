@@ -1,11 +1,14 @@
 //! What a call came to.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use sm_llm::Block;
+use tokio::sync::mpsc::{self, UnboundedSender};
 use tokio_util::sync::CancellationToken;
 
+use super::ToolContext;
+use super::output::{PAUSE, readable};
 use super::todo::Todo;
 
 /// For the model, and for the screen.
@@ -69,4 +72,55 @@ pub(super) async fn blocking(
         },
     };
     done.unwrap_or_else(|_| Err("the tool itself failed; this is a fault of sm's".to_string()))
+}
+
+/// The same for work whose findings are shown as they come.
+pub(super) async fn streaming(
+    context: &mut ToolContext<'_>,
+    work: impl FnOnce(Trickle) -> Result<ToolOutcome, String> + Send + 'static,
+) -> Result<ToolOutcome, String> {
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let working = blocking(context.cancel, move || work(Trickle::new(tell)));
+    tokio::pin!(working);
+    let done = loop {
+        tokio::select! {
+            biased;
+            Some(text) = told.recv() => (context.on_output)(&text),
+            done = &mut working => break done,
+        }
+    };
+    while let Ok(text) = told.try_recv() {
+        (context.on_output)(&text);
+    }
+    done
+}
+
+/// What has been found so far, for the screen: the first of it at once, then now and then.
+pub(super) struct Trickle {
+    tell: UnboundedSender<String>,
+    /// How much of the text has been told, and when.
+    told: usize,
+    at: Option<Instant>,
+}
+
+impl Trickle {
+    fn new(tell: UnboundedSender<String>) -> Self {
+        Self {
+            tell,
+            told: 0,
+            at: None,
+        }
+    }
+
+    /// `text` is all that was found: whole lines, only ever more.
+    pub(super) fn look(&mut self, text: &str) {
+        let now = Instant::now();
+        let due = self.at.is_none_or(|at| now.duration_since(at) >= PAUSE);
+        let Some(new) = text.get(self.told..).filter(|new| due && !new.is_empty()) else {
+            return;
+        };
+        let _ = self.tell.send(readable(new.as_bytes())); // nobody looks any more
+        self.told = text.len();
+        self.at = Some(now);
+    }
 }

@@ -13,7 +13,7 @@ pub(super) const MOST: usize = 30_000;
 /// What is kept in a file of an output that is longer.
 const LARGEST_FILE: u64 = 50_000_000;
 /// How often the screen is told.
-const PAUSE: Duration = Duration::from_millis(50);
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
 /// How much it is told at once.
 const LONGEST_UPDATE: usize = 8_000;
 

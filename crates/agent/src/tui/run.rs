@@ -299,9 +299,13 @@ impl Screen {
     }
 
     async fn told(&mut self, update: Update) -> Then {
+        let mut then = Then::Soon;
         let mut next = Some(update);
         for _ in 0..BATCH {
             let Some(update) = next.take() else { break };
+            if is_awaited(&update) {
+                then = Then::Now;
+            }
             let actions = self.app.told(update, Instant::now());
             if let Some(exit) = self.perform(actions).await {
                 return exit;
@@ -312,12 +316,15 @@ impl Screen {
             };
         }
         if let Some(update) = next {
+            if is_awaited(&update) {
+                then = Then::Now;
+            }
             let actions = self.app.told(update, Instant::now());
             if let Some(exit) = self.perform(actions).await {
                 return exit;
             }
         }
-        Then::Soon
+        then
     }
 
     async fn time(&mut self) -> Then {
@@ -481,6 +488,37 @@ impl Screen {
 }
 
 /// Never, if nothing is due.
+/// What a person waits for comes once, and is drawn without waiting for the next frame; what streams
+/// in and what is only a step on the way is not.
+fn is_awaited(update: &Update) -> bool {
+    match update {
+        Update::Handoff { .. }
+        | Update::TurnEnded(_)
+        | Update::ApprovalWanted { .. }
+        | Update::ShellDone { .. }
+        | Update::Error(_) => true,
+        Update::Started(_)
+        | Update::Rebuilt(_)
+        | Update::UserMessage(_)
+        | Update::Delta(_)
+        | Update::Assistant(_)
+        | Update::ToolStarted(_)
+        | Update::ToolOutput { .. }
+        | Update::ToolDone(_)
+        | Update::Queued { .. }
+        | Update::Returned(_)
+        | Update::Usage { .. }
+        | Update::State(_)
+        | Update::HandoffText(_)
+        | Update::EditWanted(_)
+        | Update::Title(_)
+        | Update::Model { .. }
+        | Update::Todos(_)
+        | Update::Notice(_)
+        | Update::Ended => false,
+    }
+}
+
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(at) => tokio::time::sleep_until(at.into()).await,

@@ -4,7 +4,7 @@ use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Place, fifo};
+use crate::support::{Place, fifo, said};
 
 fn tree() -> Place {
     let place = Place::new()
@@ -172,4 +172,24 @@ async fn a_cancelled_search_ends() {
             .await;
         assert!(text.contains("interrupted"), "{text}");
     }
+}
+
+#[tokio::test]
+async fn what_is_found_is_shown_as_it_comes() {
+    let place = tree();
+    for (tool, pattern) in [("grep", "needle"), ("find", "*.rs")] {
+        let mut shown = Vec::new();
+        let mut on_output = |text: &str| shown.push(text.to_owned());
+        let arguments = json!({"pattern": pattern});
+        let outcome = place.watch(tool, arguments, &mut on_output).await;
+        let told = said(&outcome);
+        assert!(!shown.is_empty(), "{tool}: the first is shown at once");
+        let shown = shown.concat();
+        assert!(told.starts_with(shown.trim_end()), "{tool}: {shown:?}");
+        assert!(told.lines().next() == shown.lines().next(), "{shown:?}");
+    }
+    let mut on_output = |text: &str| panic!("nothing was found: {text}");
+    place
+        .watch("grep", json!({"pattern": "nowhere"}), &mut on_output)
+        .await;
 }
