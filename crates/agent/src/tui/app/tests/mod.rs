@@ -16,6 +16,10 @@ use crate::approval::{Rule, Wanted};
 use crate::host::{Answer, HandoffOutcome, SessionView, Update, WAIT_FOR_THE_ANSWER};
 use crate::turn::End;
 
+mod asking;
+mod handing;
+mod typing;
+
 struct Sim {
     app: App,
     painter: Painter,
@@ -173,136 +177,6 @@ fn wanted(what: &str) -> Wanted {
 }
 
 #[test]
-fn handoff_is_completed_and_its_argument_hinted() {
-    let mut sim = Sim::new(60, 12);
-    sim.types("/hand");
-    assert!(
-        sim.screen().contains("› /handoff  go on in a new"),
-        "{}",
-        sim.screen()
-    );
-    sim.press(Key::Tab);
-    assert!(
-        sim.screen().contains("❯ /handoff  [focus instructions]"),
-        "{}",
-        sim.screen()
-    );
-    let wanted = Command::Handoff {
-        focus: Some("the parser".into()),
-        edit: false,
-    };
-    assert_eq!(sim.says("the parser"), sent(wanted));
-    assert!(!sim.screen().contains("/handoff"), "the editor is clear");
-}
-
-#[test]
-fn outcomes_of_a_handoff_are_told_apart() {
-    let done = HandoffOutcome::Done {
-        document: "d".into(),
-        saved_path: Some("/x/handoff.md".into()),
-        session: "/x/s.jsonl".into(),
-    };
-    for (automatic, outcome, expected) in [
-        (
-            false,
-            HandoffOutcome::Nothing,
-            "! Nothing to hand off (no messages yet)",
-        ),
-        (
-            false,
-            HandoffOutcome::Busy(WAIT_FOR_THE_ANSWER),
-            "! Wait for the current response",
-        ),
-        (false, HandoffOutcome::Cancelled, "· Handoff cancelled"),
-        (true, HandoffOutcome::Cancelled, "· Auto-handoff cancelled"),
-        (
-            false,
-            HandoffOutcome::Empty,
-            "✗ Handoff failed: the model returned no text",
-        ),
-        (
-            false,
-            HandoffOutcome::Failed("key refused".into()),
-            "✗ Handoff failed: key refused",
-        ),
-        (
-            true,
-            HandoffOutcome::Failed("key refused".into()),
-            "! Auto-handoff failed: key refused",
-        ),
-        (
-            false,
-            done.clone(),
-            "· New session started with handoff context\n· saved as /x/handoff.md",
-        ),
-        (true, done, "· Auto-handoff completed"),
-    ] {
-        let mut sim = Sim::new(60, 12);
-        sim.told(Update::Handoff { automatic, outcome });
-        assert!(sim.all().contains(expected), "{expected}\n{}", sim.all());
-    }
-}
-
-#[test]
-fn the_loader_shows_the_document_growing_and_each_attempt() {
-    let mut sim = Sim::new(60, 14);
-    let handing = |attempt| {
-        Update::State(State::HandingOff {
-            automatic: false,
-            attempt,
-        })
-    };
-    sim.told(handing(1));
-    sim.told(Update::HandoffText("# Objective\nShip the parser".into()));
-    sim.later(Duration::from_secs(3));
-    let screen = sim.screen();
-    assert!(
-        screen.contains("Generating handoff… (esc to cancel) 3s"),
-        "{screen}"
-    );
-    assert!(screen.contains("  Ship the parser"), "{screen}");
-    sim.told(handing(2));
-    let screen = sim.screen();
-    assert!(screen.contains("(esc to cancel) 3s, attempt 2"), "{screen}");
-    assert!(!screen.contains("Ship the parser"), "{screen}");
-    assert_eq!(sim.press(Key::Esc), sent(Command::CancelHandoff));
-    // What is typed meanwhile is for the new session.
-    assert_eq!(sim.says("go on"), sent(Command::Prompt("go on".into())));
-    sim.told(Update::Queued {
-        queue: Queue::NextSession,
-        text: "go on".into(),
-    });
-    assert!(
-        sim.screen().contains("in the new session: go on"),
-        "{}",
-        sim.screen()
-    );
-    assert!(sim.screen().contains("1 queued"), "{}", sim.screen());
-    sim.told(Update::State(State::Idle));
-    sim.told(Update::Rebuilt(view()));
-    sim.told(Update::UserMessage("go on".into()));
-    assert!(!sim.screen().contains("queued"), "{}", sim.screen());
-    assert!(
-        sim.all().ends_with(&sim.screen().trim_end().to_owned()) || sim.all().contains("❯ go on")
-    );
-}
-
-#[test]
-fn automatic_handoffs_say_so() {
-    let mut sim = Sim::new(60, 12);
-    sim.told(Update::State(State::HandingOff {
-        automatic: true,
-        attempt: 1,
-    }));
-    assert!(
-        sim.screen().contains("Auto-handoff… (esc to cancel)"),
-        "{}",
-        sim.screen()
-    );
-    assert_eq!(sim.press(Key::Esc), sent(Command::CancelHandoff));
-}
-
-#[test]
 fn a_reply_streams_into_the_scrollback_while_a_person_types() {
     let mut sim = Sim::new(40, 10);
     sim.told(Update::UserMessage("tell me".into()));
@@ -345,81 +219,6 @@ fn text_while_the_agent_works_is_said_into_the_turn_or_after_it() {
     sim.told(Update::Returned(vec!["sooner".into(), "later".into()]));
     assert!(
         sim.screen().contains("❯ sooner\n  later"),
-        "{}",
-        sim.screen()
-    );
-}
-
-#[test]
-fn nothing_typed_before_or_while_a_question_appears_answers_it() {
-    let mut sim = Sim::new(60, 16);
-    sim.told(Update::State(State::Working));
-    sim.types("ye");
-    let call = call("c1", "bash", json!({"command": "cargo test"}));
-    let question = Update::ApprovalWanted {
-        call: call.clone(),
-        wanted: wanted("run `cargo test`"),
-    };
-    // Keys read before it was drawn.
-    sim.app.told(question, sim.now);
-    assert_eq!(sim.app.press(Key::Char('y'), sim.now), []);
-    sim.draw();
-    // And while the person is still typing.
-    for _ in 0..5 {
-        sim.later(QUIET / 2);
-        assert_eq!(sim.press(Key::Char('y')), []);
-    }
-    assert!(sim.screen().contains("❯ yeyyyyyy"), "{}", sim.screen());
-    assert!(
-        sim.screen()
-            .contains("Allow to run `cargo test`?\n  cargo test"),
-        "{}",
-        sim.screen()
-    );
-    sim.later(QUIET);
-    assert!(
-        sim.screen()
-            .contains("y yes · n no · a always bash:cargo test"),
-        "{}",
-        sim.screen()
-    );
-    assert_eq!(sim.press(Key::Enter), []);
-    assert_eq!(sim.press(Key::Char('x')), []);
-    let approve = |answer| Command::Approve {
-        call_id: "c1".into(),
-        answer,
-    };
-    assert_eq!(sim.press(Key::Char('y')), sent(approve(Answer::Once)));
-    assert!(!sim.screen().contains("Allow"), "{}", sim.screen());
-    for (key, expected) in [
-        ('a', Answer::Always),
-        ('A', Answer::AlwaysKept),
-        ('n', Answer::No(None)),
-    ] {
-        sim.told(Update::ApprovalWanted {
-            call: call.clone(),
-            wanted: wanted("run `cargo test`"),
-        });
-        sim.later(QUIET);
-        assert_eq!(sim.press(Key::Char(key)), sent(approve(expected)));
-    }
-}
-
-#[test]
-fn a_long_change_is_shown_whole_before_it_is_asked_about() {
-    let mut sim = Sim::new(60, 12);
-    let text: String = (0..40).map(|n| format!("line {n}\n")).collect();
-    sim.told(Update::ApprovalWanted {
-        call: call("c1", "write", json!({"path": "a.txt", "content": text})),
-        wanted: wanted("write a.txt"),
-    });
-    let all = sim.all();
-    for n in 0..40 {
-        assert!(all.contains(&format!("  +line {n}\n")), "{n}: {all}");
-    }
-    assert!(
-        sim.screen()
-            .contains("Allow to write a.txt?\n  (all of it is above)"),
         "{}",
         sim.screen()
     );
@@ -507,87 +306,6 @@ fn nothing_a_tool_or_a_model_says_is_a_sequence() {
     let all = sim.all();
     assert!(all.contains("end"));
     assert!(!all.contains("owned") && !all.contains('\u{202e}'), "{all}");
-}
-
-#[test]
-fn ctrl_c_clears_then_leaves_and_ctrl_d_leaves_an_empty_editor() {
-    let mut sim = Sim::new(60, 12);
-    sim.types("text");
-    assert_eq!(sim.press(Key::Ctrl('d')), [], "there is text");
-    assert_eq!(sim.press(Key::Ctrl('c')), []);
-    assert!(!sim.screen().contains("text"), "{}", sim.screen());
-    assert_eq!(sim.press(Key::Ctrl('c')), []);
-    assert!(
-        sim.screen().contains("ctrl+c once more leaves"),
-        "{}",
-        sim.screen()
-    );
-    sim.later(Duration::from_secs(3));
-    assert!(!sim.screen().contains("once more"), "{}", sim.screen());
-    assert_eq!(sim.press(Key::Ctrl('c')), []);
-    assert_eq!(sim.press(Key::Ctrl('c')), sent(Command::Quit));
-    assert_eq!(sim.press(Key::Ctrl('d')), sent(Command::Quit));
-    assert_eq!(sim.press(Key::Ctrl('z')), [Action::Suspend]);
-}
-
-#[test]
-fn a_session_is_chosen_from_a_list() {
-    let mut sim = Sim::new(60, 12);
-    assert_eq!(sim.says("/resume"), [Action::ListSessions]);
-    sim.app.sessions(vec![
-        ("   5 min  fix the parser".into(), "/s/1".into()),
-        ("     2 h  write docs".into(), "/s/2".into()),
-    ]);
-    sim.draw();
-    assert!(
-        sim.screen().contains("›    5 min  fix the parser"),
-        "{}",
-        sim.screen()
-    );
-    sim.press(Key::Down);
-    assert_eq!(sim.press(Key::Enter), sent(Command::Resume("/s/2".into())));
-    assert!(!sim.screen().contains("write docs"), "{}", sim.screen());
-}
-
-#[test]
-fn a_model_is_chosen_from_a_list_without_the_present_one() {
-    let mut sim = Sim::new(60, 12);
-    sim.told(Update::Model {
-        name: "fake/one".into(),
-        thinking: sm_llm::Thinking::Off,
-        window: 1000,
-    });
-    assert_eq!(sim.says("/model"), [Action::ListModels]);
-    sim.app
-        .models(vec!["fake/one".into(), "fake/two".into(), "x/three".into()]);
-    sim.draw();
-    assert!(sim.all().contains("model: fake/one"), "{}", sim.all());
-    assert!(sim.screen().contains("› fake/two"), "{}", sim.screen());
-    sim.press(Key::Down);
-    assert_eq!(
-        sim.press(Key::Enter),
-        sent(Command::SetModel("x/three".into()))
-    );
-    assert_eq!(sim.says("/model"), [Action::ListModels]);
-    sim.app.models(vec!["fake/one".into()]);
-    assert_eq!(sim.press(Key::Char('x')), [], "nothing to choose from");
-    assert!(sim.screen().contains("❯ x"), "{}", sim.screen());
-}
-
-#[test]
-fn a_wrong_command_is_given_back() {
-    let mut sim = Sim::new(70, 12);
-    assert_eq!(sim.says("/handof the parser"), []);
-    assert!(
-        sim.all().contains("did you mean /handoff?"),
-        "{}",
-        sim.all()
-    );
-    assert!(
-        sim.screen().contains("❯ /handof the parser"),
-        "{}",
-        sim.screen()
-    );
 }
 
 #[test]
