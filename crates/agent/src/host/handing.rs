@@ -38,6 +38,8 @@ impl Driver {
             self.cancel.clone(),
             self.results.clone(),
         );
+        // While the model writes there is time for it.
+        self.live.sync_ahead();
     }
 
     /// Lies in a file of its own, which nobody else can read, until the person is done with it.

@@ -253,6 +253,13 @@ impl Live {
         self.file.as_mut().map_or(Ok(()), SessionFile::sync)
     }
 
+    /// Before it has to be waited for.
+    pub fn sync_ahead(&self) {
+        if let Some(sync) = self.file.as_ref().and_then(SessionFile::sync_ahead) {
+            tokio::task::spawn_blocking(sync);
+        }
+    }
+
     pub fn path(&self) -> Option<&Path> {
         self.file.as_ref().map(SessionFile::path)
     }

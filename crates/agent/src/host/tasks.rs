@@ -89,13 +89,13 @@ impl Question {
         results: Results,
     ) {
         tokio::spawn(async move {
-            // The ledger is read while the model writes.
-            let path = record.path.clone();
-            let ledger = tokio::task::spawn_blocking(move || {
-                path.filter(|_| record.budget > 0)
-                    .map(|path| handoff::ledger_of(&path))
-                    .unwrap_or_default()
-            });
+            // The ledger is read while the model writes, but not before it has been asked.
+            let path = record.path.clone().filter(|_| record.budget > 0);
+            let ledger = async move {
+                let read = move || path.map(|path| handoff::ledger_of(&path));
+                let ledger = tokio::task::spawn_blocking(read).await;
+                ledger.ok().flatten().unwrap_or_default()
+            };
             let prefix = Prefix {
                 model: &self.model,
                 system: &self.system,
@@ -110,17 +110,22 @@ impl Question {
             let mut on = move |progress| {
                 let _ = tell.send(Done::Progress(ticket, progress));
             };
-            let draft = handoff::generate(&self.client, prefix, &order, &cancel, &mut on).await;
-            let written = match draft {
-                Ok(draft) => {
-                    let ledger = ledger.await.unwrap_or_default();
-                    Ok(finish(&draft, &ledger, &record))
-                }
-                Err(why) => Err(why),
-            };
+            let draft = handoff::generate(&self.client, prefix, &order, &cancel, &mut on);
+            let written = draft_and(draft, ledger)
+                .await
+                .map(|(draft, ledger)| finish(&draft, &ledger, &record));
             let _ = results.send(Done::Document(ticket, Box::new(written)));
         });
     }
+}
+
+/// Both, begun in this order; a draft that fails is not held up.
+async fn draft_and<T>(
+    draft: impl Future<Output = Result<Draft, Unwritten>>,
+    ledger: impl Future<Output = T>,
+) -> Result<(Draft, T), Unwritten> {
+    let ledger = async { Ok(ledger.await) };
+    tokio::try_join!(draft, ledger)
 }
 
 /// What the session's own record has to add.

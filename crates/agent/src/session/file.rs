@@ -8,6 +8,8 @@ use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use jiff::Timestamp;
 
@@ -21,6 +23,9 @@ use super::scan::Tail;
 /// How much of a torn line is copied at once.
 const CHUNK: usize = 64 << 10;
 
+/// In the place of how much is on the disk: it was tried, and went wrong.
+const FAILED: u64 = u64::MAX;
+
 #[derive(Debug)]
 pub struct SessionFile {
     path: PathBuf,
@@ -28,6 +33,8 @@ pub struct SessionFile {
     file: File,
     /// How much of the file is whole lines.
     length: u64,
+    /// How much of it is known to be on the disk itself.
+    synced: Arc<AtomicU64>,
     /// A line that could not be written whole could not be taken back either.
     broken: bool,
     leaf: Option<EntryId>,
@@ -93,6 +100,7 @@ impl SessionFile {
             id,
             file,
             length: bytes.len() as u64,
+            synced: Arc::new(AtomicU64::new(bytes.len() as u64)),
             broken: false,
             leaf,
             ids,
@@ -133,6 +141,7 @@ impl SessionFile {
             id: opened.header.id.clone(),
             file,
             length,
+            synced: Arc::default(),
             broken: false,
             leaf: scan.places.last().map(|place| place.id.clone()),
             ids: scan.by_id.into_keys().collect(),
@@ -163,9 +172,19 @@ impl SessionFile {
 
     /// Returns when everything so far is on the disk itself.
     pub fn sync(&mut self) -> Result<(), SessionError> {
-        self.file
-            .sync_data()
-            .map_err(SessionError::io("write", &self.path))?;
+        let synced = self.synced.load(Ordering::Acquire);
+        if synced == FAILED {
+            // The system says so only once: asked again it would seem to have gone well.
+            self.synced.store(0, Ordering::Release);
+            let source = io::Error::other("it could not be brought to the disk");
+            return Err(SessionError::io("write", &self.path)(source));
+        }
+        if synced != self.length {
+            self.file
+                .sync_data()
+                .map_err(SessionError::io("write", &self.path))?;
+            self.synced.store(self.length, Ordering::Release);
+        }
         let links = self
             .file
             .metadata()
@@ -175,6 +194,20 @@ impl SessionFile {
             return Err(SessionError::Removed(self.path.clone()));
         }
         Ok(())
+    }
+
+    /// Something that has [`Self::sync`] nothing left to do, if it is run in time; elsewhere, as a
+    /// disk may take long. Whether it went well is looked at by that one.
+    pub fn sync_ahead(&self) -> Option<impl FnOnce() + Send + 'static> {
+        let (length, synced) = (self.length, Arc::clone(&self.synced));
+        if synced.load(Ordering::Acquire) == length {
+            return None;
+        }
+        let file = self.file.try_clone().ok()?;
+        Some(move || {
+            let done = file.sync_data().is_ok();
+            synced.store(if done { length } else { FAILED }, Ordering::Release);
+        })
     }
 
     /// Absolute.
