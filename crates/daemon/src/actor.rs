@@ -90,13 +90,14 @@ pub struct Actor {
 }
 
 /// A renamed session may fall under another rule, and so does one that changes its host.
-fn watch_by_config(hub: &Hub, session: &mut Session) {
+fn watch_by_config(hub: &Hub, session: &mut Session, extra: &Extra) {
     let record = session.record();
     let cwd = std::path::Path::new(&record.cwd);
     let context = &hub.config.context;
     let mut monitor = context.monitor(record.agent, record.name.as_str(), cwd);
     // it watches its own context, and rotates it
     monitor.enabled &= record.host != Host::Run;
+    monitor.window = extra.compact_window;
     session.set_monitor(monitor);
 }
 
@@ -109,7 +110,7 @@ enum Next {
 impl Actor {
     /// Makes the actor and its handle; `run` has to be spawned.
     pub fn new(hub: Arc<Hub>, mut session: Session, extra: Extra) -> (Self, Handle) {
-        watch_by_config(&hub, &mut session);
+        watch_by_config(&hub, &mut session, &extra);
         let (tx, rx) = mpsc::unbounded_channel();
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
@@ -227,6 +228,7 @@ impl Actor {
             }
             Wake::Extra(change) => {
                 change(Arc::make_mut(&mut self.extra));
+                watch_by_config(&self.hub, &mut self.session, &self.extra);
                 self.save_extra().await;
             }
             Wake::Finish { done } => {
@@ -271,7 +273,7 @@ impl Actor {
         let outcome = self.session.step(event, now);
         logging::step(&self.session, word, &outcome, now);
         if renamed {
-            watch_by_config(&self.hub, &mut self.session);
+            watch_by_config(&self.hub, &mut self.session, &self.extra);
         }
         let current = self.session.record().generation;
         if current != generation {

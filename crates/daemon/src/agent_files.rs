@@ -57,8 +57,37 @@ fn own_settings(args: &[String], cwd: &str) -> Result<Option<Value>, String> {
         .map_err(|error| format!("the given --settings are not JSON: {error}"))
 }
 
-/// The status line that would be shown without ours: local before project before user.
+/// The window within which Claude Code was set to compact, if one was: the environment before what
+/// was given before the user's settings.
+pub fn claude_compact_window(
+    args: &[String],
+    cwd: &str,
+    home: Option<&Path>,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<u64> {
+    use claude::settings::{COMPACT_WINDOW_VAR, compact_window, compact_window_of_var};
+    if let Some(window) = env(COMPACT_WINDOW_VAR).and_then(|value| compact_window_of_var(&value)) {
+        return Some(window);
+    }
+    let given = own_settings(args, cwd).ok().flatten();
+    given
+        .into_iter()
+        .chain(user_settings(home, cwd))
+        .find_map(|settings| compact_window(&settings))
+}
+
+/// The status line that would be shown without ours.
 fn user_status_line(home: Option<&Path>, cwd: &str) -> Option<Value> {
+    user_settings(home, cwd).find_map(|settings| {
+        settings
+            .get("statusLine")
+            .filter(|line| line.is_object())
+            .cloned()
+    })
+}
+
+/// The user's own settings, those that go before others first: local, project, user.
+fn user_settings(home: Option<&Path>, cwd: &str) -> impl Iterator<Item = Value> {
     let project = Path::new(cwd).join(".claude");
     let files: Vec<PathBuf> = [
         Some(project.join("settings.local.json")),
@@ -68,13 +97,9 @@ fn user_status_line(home: Option<&Path>, cwd: &str) -> Option<Value> {
     .into_iter()
     .flatten()
     .collect();
-    files.iter().find_map(|file| {
+    files.into_iter().filter_map(|file| {
         let text = std::fs::read_to_string(file).ok()?;
-        let settings: Value = serde_json::from_str(&text).ok()?;
-        settings
-            .get("statusLine")
-            .filter(|line| line.is_object())
-            .cloned()
+        serde_json::from_str(&text).ok()
     })
 }
 
@@ -90,4 +115,37 @@ fn write_private(path: &Path, value: &Value) -> Result<(), String> {
         .open(path)
         .and_then(|mut file| file.write_all(&text))
         .map_err(|error| format!("{} cannot be written: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_window_to_compact_within_comes_from_the_nearest_that_says_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let (home, project) = (dir.path().join("home"), dir.path().join("project"));
+        let cwd = project.to_string_lossy().into_owned();
+        let found = |args: &[&str], var: Option<&str>| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let var = var.map(str::to_owned);
+            claude_compact_window(&args, &cwd, Some(&home), move |_| var.clone())
+        };
+        assert_eq!(found(&[], None), None);
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(project.join(".claude")).unwrap();
+        let write = |path: PathBuf, window: u64| {
+            std::fs::write(path, format!("{{\"autoCompactWindow\":{window}}}")).unwrap();
+        };
+        write(home.join("settings.json"), 110_000);
+        assert_eq!(found(&[], None), Some(110_000));
+        write(project.join(".claude/settings.json"), 120_000);
+        assert_eq!(found(&[], None), Some(120_000));
+        write(project.join(".claude/settings.local.json"), 130_000);
+        assert_eq!(found(&[], None), Some(130_000));
+        let given = ["--settings", "{\"autoCompactWindow\":140000}"];
+        assert_eq!(found(&given, None), Some(140_000));
+        assert_eq!(found(&given, Some("150000")), Some(150_000));
+        assert_eq!(found(&given, Some("none")), Some(140_000));
+    }
 }

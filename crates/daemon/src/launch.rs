@@ -265,6 +265,18 @@ async fn prepare_agent(
     if let Some(program) = request.program.first_mut() {
         *program = find_program(program, env, &seat.record.cwd)?;
     }
+    let compact_window = match seat.record.agent {
+        AgentKind::Claude => {
+            let var = |key: &str| variable(env, key);
+            crate::agent_files::claude_compact_window(&request.args, &seat.record.cwd, home, var)
+        }
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => None,
+    };
+    if seat.extra.compact_window != compact_window {
+        seat.handle.send(Wake::Extra(Box::new(move |extra| {
+            extra.compact_window = compact_window;
+        })));
+    }
     crate::agent_files::prepare(seat, &request, home).await
 }
 

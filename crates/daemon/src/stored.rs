@@ -35,6 +35,9 @@ pub struct Extra {
     pub run: Option<RunHost>,
     /// Where the agent keeps its own files (Claude: ~/.claude, Codex: ~/.codex).
     pub agent_home: Option<PathBuf>,
+    /// The window within which the agent was set to compact, at its last launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compact_window: Option<u64>,
     /// A conversation that has taken a prompt: one without a transcript keeps none, and what is not
     /// in it may have arrived all the same.
     #[serde(default)]

@@ -97,7 +97,7 @@ fn context(published: &Published) -> ContextView {
     ContextView {
         used_percentage: record.gauge.percent_of(usage).map(f64::round),
         tokens: usage.tokens,
-        window: usage.window.or(record.gauge.window()),
+        window: record.gauge.window(),
         source: Some(source(usage.source).to_string()),
         at: Some(rfc3339(usage.at)),
         trend: trend(record),

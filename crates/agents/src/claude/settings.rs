@@ -57,6 +57,27 @@ pub fn mailbox_text(prompt: &str) -> Option<&str> {
         .strip_suffix(MAILBOX_TAIL)
 }
 
+/// What the program takes for the window within which it compacts.
+const COMPACT_WINDOWS: std::ops::RangeInclusive<u64> = 100_000..=1_000_000;
+/// The variable that goes before all settings.
+pub const COMPACT_WINDOW_VAR: &str = "CLAUDE_CODE_AUTO_COMPACT_WINDOW";
+
+/// The window within which the program was set to compact, by settings.
+pub fn compact_window(settings: &Value) -> Option<u64> {
+    let window = settings.get("autoCompactWindow")?.as_u64()?;
+    COMPACT_WINDOWS.contains(&window).then_some(window)
+}
+
+/// The same, by what [`COMPACT_WINDOW_VAR`] says.
+pub fn compact_window_of_var(value: &str) -> Option<u64> {
+    let window = value
+        .trim()
+        .parse::<u64>()
+        .ok()
+        .filter(|window| *window > 0)?;
+    Some(window.clamp(*COMPACT_WINDOWS.start(), *COMPACT_WINDOWS.end()))
+}
+
 /// The settings as JSON.
 ///
 /// `user_status_line` is the user's own resolved `statusLine`; `base` is what the user gave with
@@ -160,6 +181,31 @@ mod tests {
             settings["statusLine"],
             json!({"type": "command", "command": r"exec '/opt/it'\''s here/sm-hook' claude statusline"})
         );
+    }
+
+    #[test]
+    fn a_window_to_compact_within_is_what_the_program_takes_for_one() {
+        for (settings, expected) in [
+            (json!({"autoCompactWindow": 100_000}), Some(100_000)),
+            (json!({"autoCompactWindow": 1_000_000}), Some(1_000_000)),
+            (json!({"autoCompactWindow": 99_999}), None),
+            (json!({"autoCompactWindow": "100000"}), None),
+            (json!({"autoCompactWindow": -1}), None),
+            (json!({}), None),
+            (json!([]), None),
+        ] {
+            assert_eq!(compact_window(&settings), expected, "{settings}");
+        }
+        for (value, expected) in [
+            ("150000", Some(150_000)),
+            ("5", Some(100_000)),
+            ("9000000", Some(1_000_000)),
+            ("0", None),
+            ("", None),
+            ("many", None),
+        ] {
+            assert_eq!(compact_window_of_var(value), expected, "{value}");
+        }
     }
 
     #[test]

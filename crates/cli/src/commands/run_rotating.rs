@@ -92,12 +92,22 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let fixed = args.len();
     args.extend(given);
     let rules = rules(&config, wanted.restarts);
+    let var = |key: &str| std::env::var(key).ok();
+    let agent_home = kind::agent_home(agent, var);
+    let compact_window = match agent {
+        AgentKind::Claude => {
+            let (cwd, home) = (cwd.to_string_lossy(), agent_home.as_deref());
+            sm_daemon::claude_compact_window(&args, &cwd, home, var)
+        }
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => None,
+    };
     let setup = Setup {
         agent,
         program,
         args,
         fixed,
-        agent_home: kind::agent_home(agent, |key| std::env::var(key).ok()),
+        compact_window,
+        agent_home,
         cwd,
         hook_program: sm_daemon::hook_program(),
         secret: clock::random_hex(24),

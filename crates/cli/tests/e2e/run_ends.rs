@@ -291,3 +291,21 @@ fn pins_and_the_state_of_the_repository_go_along() {
     own.enters("/exit");
     assert_eq!(own.code(), 0, "{}", own.about());
 }
+
+/// Of 200,000 tokens, but the agent is set to compact within 100,000, of which it can use 80,000.
+#[test]
+fn a_context_is_full_by_what_its_agent_can_use() {
+    let own = Own::without_daemon(AT_ONCE, "");
+    let settings = r#"{"autoCompactWindow":100000}"#;
+    own.start(&["run", "claude", "--settings", settings, "TOKENS: 61000"]);
+    eventually("a second context", || successors(&own) == 1);
+    own.shows("❯");
+    own.enters("TOKENS: 55000");
+    let status = own.world.env.home().join(".claude/.context-status");
+    eventually("it is told to wrap up", || {
+        std::fs::read_to_string(&status).is_ok_and(|status| status.starts_with("WARN:"))
+    });
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+    assert_eq!(successors(&own), 1);
+}

@@ -297,6 +297,43 @@ fn a_compaction_is_held_up_until_the_agent_has_handed_off() {
     assert_eq!(text(&shown["conversation_id"]), new);
 }
 
+/// Set to compact at 67,000 of 200,000 tokens: that is the window that counts, for how full it is and
+/// for the policy.
+#[test]
+fn a_compaction_in_a_smaller_window_is_held_up_as_well() {
+    let test = "a_compaction_in_a_smaller_window_is_held_up_as_well";
+    let early = AUTO.map(|arg| match arg.starts_with('{') {
+        true => r#"{"autoCompactWindow":100000}"#,
+        false => arg,
+    });
+    let Some(world) = holding(test, &early) else {
+        return;
+    };
+    world.at(WAKE, "RUN: cat notes.md");
+    world.usage(62_000);
+    world.send_wait("api", "RUN: true", &[]);
+    world.wait_state("api", "idle");
+    world.wait_tokens("api", 62_000);
+    let full = &world.show("api")["context"];
+    assert_eq!(full["window"], 100_000, "{full}");
+    assert_eq!(full["used_percentage"], 78.0, "{full}");
+    world.usage(69_000);
+    let work = "RUN: true\nTHEN: true\nTHEN: echo half done > notes.md\nTHEN: sm handoff notes.md";
+    world.send_wait("api", work, &[]);
+    let told = world.request_with(IMMINENT);
+    world.usage(20_000);
+    let done = world.wait_handoff("api", "done");
+    let asked = world.request_with("Handoff scheduled");
+    assert!(told.seq < asked.seq, "it was told before it handed off");
+    let shown = world.wait_state("api", "idle");
+    assert_eq!(
+        (&shown["generation"], &shown["compactions"]),
+        (&2.into(), &0.into())
+    );
+    assert_eq!(world.compactions(), 0, "nothing was compacted: {done:#}");
+    assert!((1..=5).contains(&world.calls("PreCompact")));
+}
+
 #[test]
 fn a_compaction_is_let_through_if_the_agent_does_not_hand_off() {
     let test = "a_compaction_is_let_through_if_the_agent_does_not_hand_off";

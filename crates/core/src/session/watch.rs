@@ -6,7 +6,7 @@ use crate::effect::{Answer, Effect, EntryKind, NoticeKind};
 use crate::handoff::HandoffState;
 use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
-use crate::monitor::{Level, Monitor, OnCompaction, Taken, Threshold, Values};
+use crate::monitor::{Level, Limit, Monitor, OnCompaction, Taken, Threshold, Values};
 use crate::session::hooks::Answered;
 use crate::signal::{UsageSample, UsageSource};
 
@@ -28,6 +28,14 @@ const SAME_COMPACTION: i64 = 5_000;
 impl Session {
     /// How it is watched; from the configuration, whenever that is read.
     pub fn set_monitor(&mut self, monitor: Monitor) {
+        let limit = monitor.window.map(|window| Limit {
+            window,
+            usable: (self.profile.usable)(window),
+        });
+        if self.rec.gauge.limit() != limit {
+            self.rec.gauge.set_limit(limit);
+            self.journal_later();
+        }
         self.monitor = monitor;
     }
     pub fn monitor(&self) -> &Monitor {
@@ -106,7 +114,7 @@ impl Session {
             name: self.rec.name.to_string(),
             percent: self.percent(),
             tokens: newest.and_then(|s| s.tokens),
-            window: newest.and_then(|s| s.window).or(self.rec.gauge.window()),
+            window: self.rec.gauge.window(),
             before: None,
             after: None,
         }

@@ -81,7 +81,7 @@ fn report(published: &Published, monitor: &Monitor, rows: &[EventRow]) -> Contex
     let record = &published.record;
     let gauge = &record.gauge;
     let newest = gauge.newest();
-    let window = newest.and_then(|s| s.window).or(gauge.window());
+    let window = gauge.window();
     let usable = window.map(kind::profile(record.agent).usable);
     let samples = gauge.samples().iter().map(|sample| SampleView {
         source: view::source(sample.source).to_string(),

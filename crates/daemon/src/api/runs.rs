@@ -119,15 +119,18 @@ fn host(body: &RunBody) -> RunHost {
 fn renew(handle: &Handle, body: &RunBody) {
     let new = host(body);
     let (secret_hash, home) = (body.secret_hash.clone(), body.agent_home.clone());
+    let compact_window = body.compact_window;
     let now = handle.now();
     let same = now.extra.run.as_ref() == Some(&new)
         && now.extra.secret_hash == secret_hash
-        && now.extra.agent_home == home;
+        && now.extra.agent_home == home
+        && now.extra.compact_window == compact_window;
     if !same {
         handle.send(Wake::Extra(Box::new(move |extra| {
             extra.run = Some(new);
             extra.secret_hash = secret_hash;
             extra.agent_home = home;
+            extra.compact_window = compact_window;
         })));
     }
 }
@@ -204,6 +207,7 @@ async fn introduce(
         rows: body.rows,
         secret_hash: body.secret_hash.clone(),
         agent_home: body.agent_home.clone(),
+        compact_window: body.compact_window,
         run: Some(host(body)),
         ..Extra::default()
     };

@@ -107,6 +107,8 @@ pub struct RunBody {
     /// SHA-256 of the secret in its agent's environment, hex.
     pub secret_hash: String,
     pub agent_home: Option<std::path::PathBuf>,
+    #[serde(default)]
+    pub compact_window: Option<u64>,
     /// The wrapper itself.
     pub run: ProcessBody,
     pub socket: std::path::PathBuf,

@@ -157,6 +157,7 @@ impl Context {
                 true => usual.texts,
                 false => Arc::new(texts),
             },
+            ..usual
         }
     }
 

@@ -5,6 +5,7 @@
 //! says where the rest is.
 
 use sm_channel::{ChannelName, HandoffId, Kind};
+use sm_core::AgentKind;
 use sm_ledger::first_chars;
 
 /// What a hook's answer takes whole, in characters.
@@ -17,6 +18,14 @@ pub use sm_core::words::CONTINUE as OURS;
 pub const LEDGER_BUDGET: usize = 6_000;
 const RECENT: usize = 1_500;
 const JOBS: usize = 20;
+
+/// Agents that take the document from a hook at their start; others get it with the prompt.
+pub fn gives_inline(agent: AgentKind) -> bool {
+    match agent {
+        AgentKind::Claude => true,
+        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => false,
+    }
+}
 
 /// Whose document it is.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -231,7 +231,7 @@ impl Session {
 
     /// As its successor is told of it.
     fn handed(&self, loaded: &Loaded) -> Handed {
-        let inlines = super::session::gives_inline(self.setup.agent);
+        let inlines = super::document::gives_inline(self.setup.agent);
         let document = String::from_utf8_lossy(&loaded.document);
         let pins = match self.pinned(&document, MOST_PINS) {
             pins if pins.is_empty() => pins,

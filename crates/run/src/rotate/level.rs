@@ -51,6 +51,15 @@ impl Default for Thresholds {
     }
 }
 
+/// How much of a window counts: of one that the agent was set to compact within, what it can use of
+/// that. Else it would have compacted before a threshold is reached.
+pub fn counted(window: u64, compact_window: Option<u64>, usable: fn(u64) -> u64) -> u64 {
+    match compact_window {
+        Some(limit) if limit < window => usable(limit),
+        Some(_) | None => window,
+    }
+}
+
 /// What is known of a context at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Reading {
@@ -112,6 +121,21 @@ pub fn status_line(level: Level, size: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_window_that_is_not_filled_does_not_count() {
+        let usable = |window: u64| window - 20_000;
+        for (window, compact_window, expected) in [
+            (200_000, None, 200_000),
+            (200_000, Some(200_000), 200_000),
+            (200_000, Some(1_000_000), 200_000),
+            (200_000, Some(100_000), 80_000),
+            (1_000_000, Some(200_000), 180_000),
+        ] {
+            let found = counted(window, compact_window, usable);
+            assert_eq!(found, expected, "{window} {compact_window:?}");
+        }
+    }
 
     #[test]
     fn tokens_count_and_size_only_without_them() {

@@ -21,10 +21,11 @@ use sm_core::{AgentKind, ConversationId, Trigger};
 use sm_daemon::{Keeper, clock};
 
 use super::desk::Desk;
+use super::document::gives_inline;
 use super::folder::{About, Folder};
 use super::hands::Entries;
 use super::leaving::By;
-use super::level::{Reading, status_line};
+use super::level::{Reading, counted, status_line};
 use super::link::Link;
 use super::person::Replay;
 use super::pulse::Pulse;
@@ -65,6 +66,8 @@ pub struct Setup {
     pub largest_document: u64,
     /// How long the output of a program without hooks is quiet before it counts as idle.
     pub quiet: Duration,
+    /// The window within which the agent was set to compact.
+    pub compact_window: Option<u64>,
 }
 
 /// A handoff on its way from one context to the next.
@@ -465,13 +468,15 @@ impl Session {
         }
     }
 
+    /// How full it is by tokens, in percent of what counts.
+    fn share(&self, state: &State) -> Option<f64> {
+        let usable = kind::profile(self.setup.agent).usable;
+        let window = counted(state.window?, self.setup.compact_window, usable);
+        (window > 0).then_some(state.tokens? as f64 * 100.0 / window as f64)
+    }
+
     fn sample(&self, state: &mut State, percent: Option<f64>) -> Vec<Effect> {
-        let share = match (state.tokens, state.window) {
-            (Some(tokens), Some(window)) if window > 0 => {
-                Some(tokens as f64 * 100.0 / window as f64)
-            }
-            (Some(_) | None, Some(_) | None) => percent,
-        };
+        let share = self.share(state).or(percent);
         let size = state.follower.as_ref().map(Follower::size);
         let person = self.desk().person(Instant::now());
         let mut effects = state.rotation.step(Event::Person(person));
@@ -520,7 +525,7 @@ impl Session {
                 Effect::Show(_) => {} // kept with every sample
                 Effect::Note(text) => self.log(text),
                 Effect::Tell(notice) => {
-                    let text = words::of(notice, state);
+                    let text = words::of(notice, self.share(state));
                     let answer_of = match event {
                         "Stop" => Answer::Continue { text },
                         _ => Answer::Context { text },
@@ -582,14 +587,6 @@ impl Session {
             Then::Leave(leaving) => Some(leaving),
             Then::Nothing | Then::Consume(_) => None,
         }
-    }
-}
-
-/// Agents that take the document from a hook at their start; others get it with the prompt.
-pub fn gives_inline(agent: AgentKind) -> bool {
-    match agent {
-        AgentKind::Claude => true,
-        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => false,
     }
 }
 

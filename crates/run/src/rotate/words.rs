@@ -4,7 +4,6 @@ use sm_channel::{ChannelName, HandoffId, Put};
 use sm_core::AgentKind;
 
 use super::rotation::Notice;
-use super::session::State;
 
 /// The last line for the person: why it is over, which handoff holds the work, and what to do with
 /// it. Whoever has ended the agent knows why, and is told nothing unless there is a handoff.
@@ -32,16 +31,11 @@ pub fn farewell(
     }
 }
 
-pub fn of(notice: Notice, state: &State) -> String {
-    let full = match (state.tokens, state.window) {
-        (Some(tokens), Some(window)) if window > 0 => {
-            format!(
-                " at {} % of its window",
-                tokens.saturating_mul(100) / window
-            )
-        }
-        (Some(_) | None, Some(_) | None) => String::new(),
-    };
+/// `share`: in percent, where it is known.
+pub fn of(notice: Notice, share: Option<f64>) -> String {
+    let full = share.map_or_else(String::new, |share| {
+        format!(" at {} % of its window", share.floor())
+    });
     match notice {
         Notice::WrapUp => format!(
             "[sm run] This context is{full} and filling up. Finish what you are doing and begin nothing large; write down in files what must not be lost."

@@ -193,6 +193,26 @@ fn a_compaction_is_held_up_for_a_handoff_a_few_times_and_no_more() {
     assert_eq!(answers(&outcome), [Answer::Nothing], "it could not go on");
 }
 
+/// Set to compact within half of the window: what would have been said at half of the whole one comes
+/// in time, and the policy asks about the window that counts.
+#[test]
+fn an_agent_that_compacts_early_is_told_early() {
+    let mut bench = Bench::working();
+    bench.session.profile.compaction_waits = |_, window| window == Some(100_000);
+    bench.monitor(|monitor| {
+        monitor.on_compaction = OnCompaction::Handoff;
+        monitor.window = Some(100_000);
+    });
+    bench.sample(24.0);
+    assert!(bench.alerts().is_empty());
+    bench.sample(25.0);
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert50"]);
+    bench.sample(33.0);
+    let outcome = bench.hook(Signal::CompactionStarting { automatic: true });
+    let said = answers(&outcome);
+    assert!(matches!(&said[..], [Answer::Block { .. }]), "{said:?}");
+}
+
 #[test]
 fn a_compaction_that_cannot_wait_is_let_through() {
     let mut bench = Bench::working();
