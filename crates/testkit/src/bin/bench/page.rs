@@ -59,13 +59,10 @@ pub fn run(table: &mut Table) -> Result<()> {
         .target("under 300 ms", usable < 300.0),
     );
     let whole = number("whole_ms");
-    table.row(
-        Row::new(
-            format!("from asking for the page to all {SESSIONS} rows (p50 of 9)"),
-            format!("{whole:.0} ms"),
-        )
-        .target("under 300 ms", whole < 300.0),
-    );
+    table.row(Row::new(
+        format!("from asking for the page to all {SESSIONS} rows (p50 of 9)"),
+        format!("{whole:.0} ms"),
+    ));
     let appears = number("appears_ms");
     table.row(
         Row::new(
