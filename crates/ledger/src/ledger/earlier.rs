@@ -23,10 +23,14 @@ impl Ledger {
     /// Whether this context goes on with the work of the one before: it began with a prompt of
     /// `sm`, or with a document in its place.
     pub fn goes_on(&self) -> bool {
-        let summary = self.summary.as_ref();
         let first = self.people.said.front();
-        first.is_some_and(|first| words::is_wake(&first.text))
-            || summary.is_some_and(|summary| summary.line <= BEGINNING)
+        self.took_over() || first.is_some_and(|first| words::is_wake(&first.text))
+    }
+
+    /// Whether its file begins with a document in the place of another context.
+    fn took_over(&self) -> bool {
+        let summary = self.summary.as_ref();
+        summary.is_some_and(|summary| summary.line <= BEGINNING)
     }
 
     /// The text of the document it began with stands for what the context before held.
@@ -44,10 +48,16 @@ impl Ledger {
     #[must_use]
     pub fn after(&self, earlier: &[String]) -> Self {
         let mut known = self.clone();
+        // a compaction of its own has taken those before it into its summary
+        let context = if self.took_over() {
+            self.compactions
+        } else {
+            0
+        };
         let now = std::mem::take(&mut known.people.said);
         known.people.said = earlier
             .iter()
-            .map(|text| said_at_no_line(text))
+            .map(|text| said_at_no_line(text, context))
             .chain(now.into_iter().filter(|said| !words::is_of_sm(&said.text)))
             .collect::<VecDeque<_>>();
         known
@@ -72,19 +82,20 @@ impl Ledger {
         let begins = text::head(prompt, LONGEST);
         let mut said = self.people.said.iter();
         if !prompt.is_empty() && !said.any(|said| said.text.starts_with(begins)) {
-            self.people.said.push_back(said_at_no_line(prompt));
+            let now = said_at_no_line(prompt, self.compactions);
+            self.people.said.push_back(now);
         }
     }
 }
 
-fn said_at_no_line(text: &str) -> Directive {
+fn said_at_no_line(text: &str, context: u32) -> Directive {
     Directive {
         text: text.to_owned(),
         length: text.len(),
         line: 0,
         time: None,
         asked: None,
-        context: 0,
+        context,
     }
 }
 
@@ -172,6 +183,19 @@ mod tests {
             native.add(At { line, time: None }, &Record::Compacted { summary });
             assert_eq!(native.goes_on(), expected, "{line}");
         }
+    }
+
+    #[test]
+    fn what_was_said_stands_beside_a_document_that_took_over() {
+        let mut native = Ledger::default();
+        let summary = Some("# Handoff".into());
+        let at = |line| At { line, time: None };
+        native.add(at(2), &Record::Compacted { summary });
+        native.people.say(WAKE, at(3), native.compactions, None);
+        let earlier = ["number the boats", "never in red"].map(str::to_owned);
+        let text = document(&native.after(&earlier), &Frame::default(), 4_000);
+        assert!(text.contains("## Objective\nnumber the boats\n"), "{text}");
+        assert!(text.contains("never in red"), "{text}");
     }
 
     #[test]

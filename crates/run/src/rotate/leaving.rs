@@ -393,7 +393,7 @@ fn of_dead(dead: &Dead, channel: &ChannelName) -> Option<String> {
         transcript: about.transcript.as_deref(),
         earlier: &about.earlier,
         prompt: None,
-        title: FULL,
+        title: ENDED,
     };
     Some(of.document(&mut None, &dead.folder, &[]).0)
 }
@@ -414,6 +414,7 @@ pub struct Of<'a> {
 }
 
 const FULL: &str = "Auto-Handoff (Context Full)";
+const ENDED: &str = "Auto-Handoff (Session Ended)";
 
 impl Of<'_> {
     /// The document, and what people have said until now.
