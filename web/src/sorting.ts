@@ -95,11 +95,13 @@ const URGENCY: Need[] = ["person", "lost", "failed", "rolled-back", "critical", 
 
 /// An agent that works and told nothing about its context for so long is looked at.
 const QUIET_MS = 12 * 60_000;
+/// Where a session has no threshold: so full is nearly full.
+const NEARLY_FULL = 85;
 /// What is held then flows by itself.
 const PASSING = ["starting", "compacting", "handing_off"];
 
 /// What a person should look at, most pressing first. A session may have several.
-export function attention(sessions: readonly Session[], critical: number, now: number): Attention[] {
+export function attention(sessions: readonly Session[], now: number): Attention[] {
   const found: Attention[] = [];
   for (const session of sessions) {
     const add = (need: Need, text: string): void => {
@@ -113,7 +115,7 @@ export function attention(sessions: readonly Session[], critical: number, now: n
     const failed = session.failed_handoff;
     if (failed !== null) add("rolled-back", failed.reason);
     const used = session.context.used_percentage;
-    if (alive && used !== null && used >= critical)
+    if (alive && used !== null && used >= (session.context.critical ?? NEARLY_FULL))
       add("critical", `context ${Math.round(used)} % full`);
     if (alive && session.queue.held > 0 && !PASSING.includes(session.state))
       add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);

@@ -9,6 +9,7 @@ export interface Context {
   last_sample_at: string | null;
   quiet_since: string | null;
   trend: number | null;
+  critical: number | null;
 }
 
 export interface Session {
@@ -17,6 +18,7 @@ export interface Session {
   agent: string;
   state: string;
   state_reason: string;
+  state_since: string;
   generation: number;
   compactions: number;
   conversation_id: string | null;

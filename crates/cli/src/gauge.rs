@@ -7,8 +7,8 @@ use crate::text::{Cell, Look, Signs, Tone, duration, one_line};
 
 /// An agent that works and told nothing for so long, seconds.
 const QUIET: i64 = 12 * 60;
-/// From so many percent on a context needs somebody.
-pub const CRITICAL: f64 = 85.0;
+/// From so many percent on a context is nearly full, wherever nothing else is configured.
+const CRITICAL: f64 = 85.0;
 /// Terminals of fewer columns get a shorter gauge.
 const WIDE: usize = 100;
 const CELLS: usize = 10;
@@ -72,6 +72,12 @@ pub fn tone(percent: f64) -> Tone {
         () if percent >= 65.0 => Tone::Warn,
         () => Tone::Plain,
     }
+}
+
+/// The percentage, if a context that is so full needs somebody.
+pub fn critical(context: &ContextView) -> Option<f64> {
+    let from = context.critical.map_or(CRITICAL, f64::from);
+    known(context.used_percentage).filter(|percent| *percent >= from)
 }
 
 /// A number that is one.

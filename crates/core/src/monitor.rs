@@ -89,6 +89,17 @@ static USUAL: LazyLock<Monitor> = LazyLock::new(|| Monitor {
     window: None,
 });
 
+impl Monitor {
+    /// From so many percent on a context is critical.
+    pub fn critical(&self) -> Option<u8> {
+        let critical = self
+            .thresholds
+            .iter()
+            .filter(|t| t.level == Level::Critical);
+        critical.map(|t| t.percent).min()
+    }
+}
+
 impl Default for Monitor {
     fn default() -> Self {
         USUAL.clone()

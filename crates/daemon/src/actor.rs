@@ -61,6 +61,8 @@ pub struct Published {
     pub changed_at: Timestamp,
     /// When the present turn began, if this daemon saw it begin.
     pub turn_since: Option<Timestamp>,
+    /// From so many percent on its context is critical, as it is configured.
+    pub critical: Option<u8>,
     pub extra: Arc<Extra>,
     pub sources: Arc<Sources>,
 }
@@ -599,6 +601,7 @@ fn publication(
         messages,
         changed_at,
         turn_since,
+        critical: session.monitor().critical(),
         extra: Arc::clone(extra),
         sources: Arc::clone(sources),
     }

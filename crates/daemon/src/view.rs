@@ -24,6 +24,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         agent: record.agent.as_str().to_string(),
         state: record.word().to_string(),
         state_reason: record.why.clone(),
+        state_since: rfc3339(record.since),
         generation: record.generation.0,
         compactions: record.compactions,
         conversation_id: record.conversation.as_ref().map(ToString::to_string),
@@ -89,6 +90,7 @@ fn context(published: &Published) -> ContextView {
     let known = ContextView {
         last_sample_at: record.last_sample.map(rfc3339),
         quiet_since: quiet_since.map(rfc3339),
+        critical: published.critical,
         ..ContextView::default()
     };
     let Some(usage) = &record.usage else {

@@ -7,7 +7,6 @@ import { address, type Tab } from "../route";
 import { sessions } from "../store";
 import { type Attention, attention, type Group, type Grouping, group, matches, type Order, sort } from "../sorting";
 import { now } from "../ui/clock";
-import { thresholds } from "../ui/thresholds";
 import { remembered } from "../ui/remembered";
 import { Row } from "./row";
 import { FirstRun } from "./first";
@@ -59,7 +58,7 @@ function within(groups: readonly Group[], most: number): Group[] {
 const needs = computed(() => {
   sessions.beat.value;
   sessions.ids.value;
-  return attention(sessions.all(), thresholds.value.critical, now.value);
+  return attention(sessions.all(), now.value);
 });
 
 const counts = computed(() => {

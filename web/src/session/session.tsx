@@ -101,7 +101,7 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
         </span>
         <Actions session={session} history={history.events} />
         <p class="why">
-          {session.failed_handoff ? session.state_reason : (session.attention ?? session.state_reason)} · <Ago at={session.changed_at} /> ·{" "}
+          {session.failed_handoff ? session.state_reason : (session.attention ?? session.state_reason)} · <Ago at={session.state_since} /> ·{" "}
           <code title={session.cwd}>{session.cwd}</code>
         </p>
         {session.handoff && (

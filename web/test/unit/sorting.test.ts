@@ -59,6 +59,7 @@ describe("what needs a person", () => {
       [
         session({ id: "held", queue: { queued: 2, held: 2, held_reason: "a dialog is open" } }),
         session({ id: "full", context: filled(90) }),
+        session({ id: "own rule", context: { ...filled(80), critical: null } }),
         session({ id: "ended", state: "exited", context: filled(99) }),
         session({ id: "passing", state: "handing_off", queue: { queued: 1, held: 1, held_reason: "handing over" } }),
         session({
@@ -69,7 +70,6 @@ describe("what needs a person", () => {
         session({ id: "silent", state: "working", context: { ...filled(10), quiet_since: "2026-03-01T09:47:00Z" } }),
         session({ id: "asks", state: "waiting", state_reason: "may it run rm?", context: filled(80) }),
       ],
-      75,
       Date.parse("2026-03-01T10:00:00Z"),
     );
     expect(found.map(({ session: { id }, need }) => [id, need])).toEqual([

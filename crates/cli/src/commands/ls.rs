@@ -57,7 +57,7 @@ pub fn sessions_table(look: &Look, sessions: &[SessionView]) -> String {
 }
 
 fn state(look: &Look, session: &SessionView) -> Cell {
-    let since = look.since(&session.changed_at);
+    let since = look.since(&session.state_since);
     Cell::toned(
         format!("{} {since}", one_line(&session.state))
             .trim_end()
@@ -100,6 +100,7 @@ pub mod tests {
             agent: "claude".into(),
             state: "idle".into(),
             state_reason: "the turn ended".into(),
+            state_since: "2026-03-01T11:57:00Z".into(),
             generation: 1,
             compactions: 0,
             conversation_id: Some("c0ffee".into()),

@@ -149,8 +149,7 @@ fn attention(look: &Look, session: &SessionView) -> Option<String> {
 
 /// What its context is in need of: it is seen from here, as it comes with time.
 fn context(look: &Look, session: &SessionView, name: &str) -> Option<String> {
-    let percent = gauge::known(session.context.used_percentage);
-    if let Some(percent) = percent.filter(|percent| *percent >= gauge::CRITICAL)
+    if let Some(percent) = gauge::critical(&session.context)
         && session.handoff.is_none()
     {
         let next = format!("sm handoff --auto --session {name}");
@@ -169,7 +168,7 @@ fn because(session: &SessionView) -> String {
 
 fn exited_lately(look: &Look, session: &SessionView) -> bool {
     session
-        .changed_at
+        .state_since
         .parse::<jiff::Timestamp>()
         .is_ok_and(|at| look.now.as_second() - at.as_second() < SHOWN_AFTER_EXIT)
 }
@@ -207,7 +206,7 @@ mod tests {
         exited.state = "exited".into();
         let mut long_ago = session("older");
         long_ago.state = "exited".into();
-        long_ago.changed_at = "2026-02-01T00:00:00Z".into();
+        long_ago.state_since = "2026-02-01T00:00:00Z".into();
         let mut rolled_back = session("docs");
         rolled_back.attention = Some(
             "handoff rolled back, the old conversation goes on: no prompt; see: sm handoffs show ho-1"

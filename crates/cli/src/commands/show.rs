@@ -98,7 +98,7 @@ pub fn render(
         &format!(
             "{}{why} ({})",
             look.paint(tone_of(&session.state), &one_line(&session.state)),
-            look.ago(&session.changed_at)
+            look.ago(&session.state_since)
         ),
     );
     if let Some(attention) = &session.attention {

@@ -281,7 +281,8 @@ fn read(stream: UnixStream) -> Option<(UnixStream, Seen)> {
 pub fn session(name: &str, state: &str) -> Value {
     json!({
         "id": format!("{name}-id"), "name": name, "agent": "claude", "state": state,
-        "state_reason": "because", "generation": 1, "compactions": 0,
+        "state_reason": "because", "state_since": "2026-01-01T00:00:00Z",
+        "generation": 1, "compactions": 0,
         "conversation_id": "c0ffee", "transcript_path": null, "cwd": "/srv/x", "parent": null,
         "children": [], "context": {"used_percentage": 12.5, "tokens": 25000, "window": 200_000,
         "source": "status_line", "at": "2026-01-01T00:00:00Z"},

@@ -103,6 +103,27 @@ fn alerts_join_the_running_turn_without_a_key() {
 }
 
 #[test]
+fn a_sample_changes_how_full_it_is_and_not_since_when_it_is_idle() {
+    let world = World::with_config("[context]\nthresholds = [\"40 critical\"]\n");
+    world.agent("api");
+    world.wait_for("api", "idle");
+    let before = world.show("api");
+    used(&world, &text(&before["id"]), 39);
+    eventually("it is known", || {
+        world.show("api")["context"]["used_percentage"] == 39.0
+    });
+    let after = world.show("api");
+    assert_eq!(after["state_since"], before["state_since"]);
+    assert!(text(&after["changed_at"]) > text(&before["changed_at"]));
+    assert_eq!(after["context"]["critical"], 40);
+    assert!(!world.sm(&[]).exits(0).out.contains("% full"));
+    used(&world, &text(&before["id"]), 41);
+    eventually("a person is told", || {
+        world.sm(&[]).exits(0).out.contains("context 41% full")
+    });
+}
+
+#[test]
 fn neither_alert_repeats_over_many_samples_a_restart_and_a_crash() {
     let world = World::new();
     world.agent("api");

@@ -10,6 +10,9 @@ pub struct SessionView {
     pub agent: String,
     pub state: String,
     pub state_reason: String,
+    /// Since when it is in this state.
+    #[serde(default)]
+    pub state_since: String,
     pub generation: u32,
     pub compactions: u32,
     pub conversation_id: Option<String>,
@@ -38,6 +41,7 @@ pub struct SessionView {
     pub log_file: Option<String>,
     pub turn: u64,
     pub created_at: String,
+    /// When anything of it last changed.
     pub changed_at: String,
     pub queue: QueueView,
     /// What a person should look at, if anything.
@@ -76,6 +80,9 @@ pub struct ContextView {
     pub quiet_since: Option<String>,
     /// Percentage points per hour, over the last hour.
     pub trend: Option<f64>,
+    /// From so many percent on it is critical, as it is configured for this session.
+    #[serde(default)]
+    pub critical: Option<u8>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]

@@ -132,7 +132,8 @@ pub async fn write(
     .await
 }
 
-/// For a context that has just been compacted: what was known before.
+/// For a context that has just been compacted: what was known before. The document that it began with
+/// is given back beside it.
 pub async fn of_before(
     hub: &Arc<Hub>,
     handle: &Handle,
@@ -142,14 +143,13 @@ pub async fn of_before(
     let record = handle.now();
     let name = record.record.name.to_string();
     let frame = Frame {
-        began_with: began_with(&record.record, None).await,
         now: Some(clock::now()),
         rest: Some(rest(&name)),
         session: Some(name),
         in_flight,
         ..Frame::default()
     };
-    super::with_told(hub, handle, None, HOOK_PATIENCE, move |kept| {
+    super::with_told(hub, handle, None, None, HOOK_PATIENCE, move |kept| {
         document(kept.compacted(), &frame, budget)
     })
     .await

@@ -139,13 +139,16 @@ pub async fn with<T: Send + 'static>(
     generation: Option<u32>,
     look: impl FnOnce(&Kept) -> T + Send + 'static,
 ) -> Result<T, NoLedger> {
-    with_told(hub, handle, generation, TOLD_PATIENCE, look).await
+    let record = &handle.now().record;
+    let began_with = began_with(record, generation.unwrap_or(record.generation.0));
+    with_told(hub, handle, generation, began_with, TOLD_PATIENCE, look).await
 }
 
 async fn with_told<T: Send + 'static>(
     hub: &Arc<Hub>,
     handle: &Handle,
     generation: Option<u32>,
+    began_with: Option<PathBuf>,
     patience: Duration,
     look: impl FnOnce(&Kept) -> T + Send + 'static,
 ) -> Result<T, NoLedger> {
@@ -156,7 +159,6 @@ async fn with_told<T: Send + 'static>(
     }
     let messages = told::messages(hub, handle, patience).await;
     let folder = hub.paths.session_dir(handle.id.as_str());
-    let began_with = began_with(&published.record, generation.unwrap_or(current));
     let look = {
         let folder = folder.clone();
         move |kept: &mut Kept| {

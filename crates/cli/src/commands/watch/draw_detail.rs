@@ -78,7 +78,7 @@ fn curve(app: &App, session: &SessionView, columns: usize) -> Line<'static> {
 
 fn head(app: &App, session: &SessionView, columns: usize) -> Vec<Line<'static>> {
     let look = &app.look;
-    let since = look.since(&session.changed_at);
+    let since = look.since(&session.state_since);
     let parts = format!(
         "  {}  generation {}{}  ",
         plain(look, &session.agent),

@@ -84,9 +84,7 @@ pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
         let why = format!("handoff {}: {}", failed_word(&failed.state), failed.reason);
         return found(Gravity::RolledBack, why);
     }
-    if let Some(percent) = gauge::known(session.context.used_percentage)
-        && percent >= gauge::CRITICAL
-    {
+    if let Some(percent) = gauge::critical(&session.context) {
         return found(Gravity::Critical, format!("context {percent:.0}% full"));
     }
     if let (true, Some(why)) = (said && session.queue.held > 0, &session.queue.held_reason) {

@@ -43,6 +43,7 @@ pub fn day() -> Vec<SessionView> {
     let mut tests = named("tests", "idle");
     tests.queue.queued = 2;
     tests.changed_at = "2026-03-01T11:59:58Z".into();
+    tests.state_since = tests.changed_at.clone();
     vec![api, docs, full, lost, tests]
 }
 
