@@ -487,7 +487,6 @@ impl Screen {
     }
 }
 
-/// Never, if nothing is due.
 /// What a person waits for comes once, and is drawn without waiting for the next frame; what streams
 /// in and what is only a step on the way is not.
 fn is_awaited(update: &Update) -> bool {
@@ -519,6 +518,7 @@ fn is_awaited(update: &Update) -> bool {
     }
 }
 
+/// Never, if nothing is due.
 async fn sleep_until(due: Option<Instant>) {
     match due {
         Some(at) => tokio::time::sleep_until(at.into()).await,

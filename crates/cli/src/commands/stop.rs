@@ -125,7 +125,10 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
             let _ = fs::remove_dir(dir);
         }
     }
-    out.line("all of it is removed")?;
+    out.line(match kept.is_empty() && running.is_empty() {
+        true => "all of it is removed",
+        false => "everything else is removed; this stays:",
+    })?;
     for path in running {
         out.line(&format!(
             "an agent under sm run goes on and keeps its folder; leave it, then run this again: {}",

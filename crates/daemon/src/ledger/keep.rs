@@ -114,6 +114,13 @@ impl Kept {
         self.with_ledgers(joined(&self.ledger), before)
     }
 
+    /// What was said before is not looked for again: those contexts are over.
+    pub fn remember(&mut self, earlier: &[String]) {
+        if self.earlier.is_none() && self.ledger.goes_on() {
+            self.earlier = Some(earlier.to_vec());
+        }
+    }
+
     /// What a context that goes on with this one's work has to know of it.
     fn remembered(&self, told: &[Told], earlier: &[String]) -> Vec<String> {
         self.ledger.with_told(told).remembered(earlier)
@@ -275,9 +282,9 @@ impl Keeper {
     }
 }
 
-/// What people said in the contexts whose work this one goes on with, the oldest first. It is looked
-/// for once: those contexts are over. `told`: what each of them was told.
-pub fn earlier(kept: &mut Kept, folder: &Path, told: impl Fn(u32) -> Vec<Told>) -> Vec<String> {
+/// What people said in the contexts whose work this one goes on with, the oldest first. `told`: what
+/// each of them was told.
+pub fn earlier(kept: &Kept, folder: &Path, told: impl Fn(u32) -> Vec<Told>) -> Vec<String> {
     if !kept.ledger.goes_on() {
         return Vec::new();
     }
@@ -303,7 +310,6 @@ pub fn earlier(kept: &mut Kept, folder: &Path, told: impl Fn(u32) -> Vec<Told>) 
     for older in chain.iter().rev() {
         known = older.remembered(&told(older.generation), &known);
     }
-    kept.earlier = Some(known.clone());
     known
 }
 
@@ -458,6 +464,10 @@ mod tests {
         let expected = ["the goal", "no regex", "through a hook"];
         let kept = bench.seat.as_mut().unwrap().kept_mut();
         assert_eq!(earlier(kept, folder, told), expected);
+        // a journal that did not answer leaves it open
+        let [goal, rule, _] = expected;
+        assert_eq!(earlier(kept, folder, |_| Vec::new()), [goal, rule]);
+        kept.remember(&expected.map(str::to_owned));
         let whole = kept.going_on(&expected.map(str::to_owned), Some("# Notes"));
         let all = ["the goal", "no regex", "through a hook", "be quick"];
         assert_eq!(texts(&whole.ledger), all);
@@ -468,8 +478,8 @@ mod tests {
         // it is not looked for again
         fs::remove_file(file(folder, 3)).unwrap();
         assert_eq!(earlier(kept, folder, |_| Vec::new()), expected);
-        let mut second = load(folder, 2).unwrap();
-        assert_eq!(earlier(&mut second, folder, |_| Vec::new()), [""; 0]);
+        let second = load(folder, 2).unwrap();
+        assert_eq!(earlier(&second, folder, |_| Vec::new()), [""; 0]);
     }
 
     #[test]

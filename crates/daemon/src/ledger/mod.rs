@@ -163,6 +163,9 @@ async fn with_told<T: Send + 'static>(
         let folder = folder.clone();
         move |kept: &mut Kept| {
             let earlier = keep::earlier(kept, &folder, |older| messages.told_to(older));
+            if messages.are_known() {
+                kept.remember(&earlier);
+            }
             let document = began_with.as_deref().and_then(keep::begun_with);
             let completed = told::completed(kept, &messages.told_to(kept.generation));
             let whole = completed.as_ref().unwrap_or(kept);

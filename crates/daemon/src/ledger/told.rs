@@ -12,8 +12,8 @@ use std::time::Duration;
 /// How many of the newest messages are looked at.
 const LOOKED_AT: usize = 256;
 
-/// The newest messages to a session.
-pub(super) struct Messages(Vec<MessageRow>);
+/// The newest messages to a session. None: the journal did not answer in time.
+pub(super) struct Messages(Option<Vec<MessageRow>>);
 
 pub(super) async fn messages(hub: &Arc<Hub>, handle: &Handle, patience: Duration) -> Messages {
     let (hub, session) = (Arc::clone(hub), handle.id.to_string());
@@ -21,20 +21,24 @@ pub(super) async fn messages(hub: &Arc<Hub>, handle: &Handle, patience: Duration
         lock(&hub.reader).messages(&session, Which::All, LOOKED_AT)
     });
     let rows = match tokio::time::timeout(patience, reading).await {
-        Ok(Ok(Ok(rows))) => rows,
+        Ok(Ok(Ok(rows))) => Some(rows),
         Ok(Ok(Err(error))) => {
             tracing::debug!(session = %handle.id, %error, "its messages could not be read");
-            Vec::new()
+            None
         }
-        Ok(Err(_)) | Err(_) => Vec::new(),
+        Ok(Err(_)) | Err(_) => None,
     };
     Messages(rows)
 }
 
 impl Messages {
+    pub(super) fn are_known(&self) -> bool {
+        self.0.is_some()
+    }
+
     /// What was told to that context, in the order in which it was.
     pub(super) fn told_to(&self, generation: u32) -> Vec<Told> {
-        let rows = self.0.iter();
+        let rows = self.0.iter().flatten();
         let mut told: Vec<Told> = rows.filter_map(|row| of(row, generation)).collect();
         told.sort_by_key(|told| told.at); // stable: those told at once are in the order they came
         told
@@ -140,7 +144,7 @@ mod tests {
                 r#""from":{"kind":"session","id":"abc","name":"web"},"raw":false,"taken":[2,90]"#,
             ),
         ];
-        let told = Messages(rows).told_to(2);
+        let told = Messages(Some(rows)).told_to(2);
         let texts: Vec<&str> = told.iter().map(|told| told.text.as_str()).collect();
         assert_eq!(texts[..3], ["first", "second", "/review the harbour"]);
         assert!(texts[3].starts_with("[sm: message from web;"), "{texts:?}");
