@@ -215,6 +215,19 @@ impl MessageState {
     pub fn is_pending(&self) -> bool {
         matches!(self, Self::Queued | Self::Held { .. })
     }
+    /// By which way it was proven to be the agent's, until the agent has gone on.
+    pub fn submitted(&self) -> Option<(Way, Proof)> {
+        match self {
+            Self::Submitted { way, proof } => Some((*way, *proof)),
+            Self::Queued
+            | Self::Held { .. }
+            | Self::Written { .. }
+            | Self::Consumed { .. }
+            | Self::Expired
+            | Self::Withdrawn
+            | Self::Failed { .. } => None,
+        }
+    }
     pub fn reached_agent(&self) -> bool {
         matches!(self, Self::Submitted { .. } | Self::Consumed { .. })
     }

@@ -76,17 +76,9 @@ impl Session {
     /// The prompt of ours that the agent has accepted and its model has not answered: an interrupt
     /// may put it back into the composer.
     pub(super) fn unspoken(&self) -> Option<MessageId> {
-        let typed = |m: &&Message| match m.meta.state {
-            MessageState::Submitted { way, .. } => {
-                matches!(way, Way::Paste | Way::LaunchArgument)
-            }
-            MessageState::Queued
-            | MessageState::Held { .. }
-            | MessageState::Written { .. }
-            | MessageState::Consumed { .. }
-            | MessageState::Expired
-            | MessageState::Withdrawn
-            | MessageState::Failed { .. } => false,
+        let typed = |m: &&Message| {
+            let submitted = m.meta.state.submitted();
+            submitted.is_some_and(|(way, _)| matches!(way, Way::Paste | Way::LaunchArgument))
         };
         let newest = self.queue.iter().filter(typed);
         newest

@@ -77,6 +77,44 @@ impl Record {
         // the successor's first turn only took the document
         (turns <= 1).then_some(Refusal::NoNewWork)
     }
+
+    /// A handoff of the present context at its beginning.
+    pub(super) fn handoff_from(&self, new: NewHandoff, now: Timestamp) -> Handoff {
+        Handoff {
+            id: new.id,
+            state: HandoffState::Scheduled,
+            trigger: new.trigger,
+            author: new.author,
+            carrier: Carrier::Clear,
+            from: self.generation,
+            to: None,
+            from_conversation: self.conversation.clone(),
+            turn: self.turn,
+            document: new.document,
+            copy: new.copy,
+            folder: new.folder,
+            artifacts: Vec::new(),
+            steps: Vec::new(),
+            tokens_before: None,
+            tokens_after: None,
+            created_at: now,
+            done_at: None,
+            given: String::new(),
+            wake: None,
+            wake_text: String::new(),
+            wakes: 0,
+            began_at: None,
+            prompted_at: None,
+            clears: 0,
+            relaunches: 0,
+            before: self.began_with().map(str::to_owned),
+            entered_at: None,
+            stashed: None,
+            unproven: false,
+            course: Course::Forward,
+            failure: Failure::default(),
+        }
+    }
 }
 
 impl Session {
@@ -110,41 +148,7 @@ impl Session {
             self.working("it asked for a handoff", now); // whoever asks is at work
             self.ask(now);
         }
-        let before = self.rec.began_with().map(str::to_owned);
-        self.rec.handoff = Some(Box::new(Handoff {
-            before,
-            id: new.id,
-            state: HandoffState::Scheduled,
-            trigger: new.trigger,
-            author: new.author,
-            carrier: Carrier::Clear,
-            from: self.rec.generation,
-            to: None,
-            from_conversation: self.rec.conversation.clone(),
-            turn: self.rec.turn,
-            document: new.document,
-            copy: new.copy,
-            folder: new.folder,
-            artifacts: Vec::new(),
-            steps: Vec::new(),
-            tokens_before: None,
-            tokens_after: None,
-            created_at: now,
-            done_at: None,
-            given: String::new(),
-            wake: None,
-            wake_text: String::new(),
-            wakes: 0,
-            began_at: None,
-            prompted_at: None,
-            clears: 0,
-            relaunches: 0,
-            entered_at: None,
-            stashed: None,
-            unproven: false,
-            course: Course::Forward,
-            failure: Failure::default(),
-        }));
+        self.rec.handoff = Some(Box::new(self.rec.handoff_from(new, now)));
         self.preparing = None;
         if ended {
             self.hand_off_ended(now);
@@ -452,25 +456,15 @@ impl Session {
         if self.flight_purpose().is_handoffs() {
             self.retract(now);
         }
-        let own: Vec<(MessageId, MessageState)> = self
+        let own: Vec<MessageId> = self
             .queue
             .iter()
             .filter(|m| m.meta.purpose.is_handoffs() && !self.is_retracting(&m.meta.id))
-            .map(|m| (m.meta.id.clone(), m.meta.state.clone()))
+            .filter(|m| m.meta.state.submitted().is_none()) // that one is consumed in its turn
+            .map(|m| m.meta.id.clone())
             .collect();
-        for (id, state) in own {
-            match state {
-                MessageState::Submitted { .. } => {} // consumed in its turn
-                MessageState::Queued
-                | MessageState::Held { .. }
-                | MessageState::Written { .. }
-                | MessageState::Consumed { .. }
-                | MessageState::Expired
-                | MessageState::Withdrawn
-                | MessageState::Failed { .. } => {
-                    self.set_message(&id, MessageState::Withdrawn, now);
-                }
-            }
+        for id in own {
+            self.set_message(&id, MessageState::Withdrawn, now);
         }
     }
 

@@ -4,9 +4,9 @@
 //!
 //! Nothing here starts or ends a process.
 
-use super::{Flight, Session, State};
+use super::{Session, State};
 use crate::effect::EntryKind;
-use crate::handoff::{Author, Carrier, Course, Failure, Handoff, HandoffState, Step, Trigger};
+use crate::handoff::{Author, Carrier, Handoff, HandoffState, NewHandoff, Step, Trigger};
 use crate::ids::{ConversationId, Generation, HandoffId, Process, Timestamp};
 use serde::{Deserialize, Serialize};
 
@@ -77,24 +77,7 @@ impl Session {
 
     fn hosted_start(&mut self, process: Process, told: Hosted, now: Timestamp) {
         let new = self.rec.launch == 0;
-        self.rec.launch += 1;
-        self.rec.last_signal = self.rec.last_signal.max(told.at);
-        self.rec.process = Some(process);
-        self.rec.ending = false;
-        self.rec.exit_code = None;
-        self.rec.turn_open = false;
-        self.waiters.clear();
-        self.probe = None;
-        self.gone_since = None;
-        self.ready_since = None;
-        self.drafted = false;
-        let looking = |flight: &Flight| !flight.phase.touched_agent();
-        if self.rec.flight.as_ref().is_some_and(looking) {
-            self.drop_flight(); // at the agent before
-        } else if let Some(flight) = self.rec.flight.as_mut() {
-            flight.phase_since = now; // the record tells what became of it
-            self.flight_at = Some(now.plus(1_000));
-        }
+        self.begin_launch(Some(process), told.at, now);
         if new {
             self.rec.generation = told.generation;
             self.rec.conversation = told.conversation;
@@ -158,43 +141,26 @@ impl Session {
     ) -> Option<Handoff> {
         let name = handed.document.rsplit('/').next().unwrap_or_default();
         let id = HandoffId::new(name.strip_suffix(".md").unwrap_or(name)).ok()?;
-        let usage = self.rec.usage.as_ref();
-        Some(Handoff {
+        let new = NewHandoff {
             id,
-            state: HandoffState::Done,
             trigger: handed.trigger,
             author: handed.author,
-            carrier: Carrier::Relaunch,
-            from: self.rec.generation,
-            to: None,
-            from_conversation: self.rec.conversation.clone(),
-            turn: self.rec.turn,
             document: handed.document.clone(),
             copy: handed.document.clone(),
             folder: String::new(),
-            artifacts: Vec::new(),
+        };
+        let usage = self.rec.usage.as_ref();
+        Some(Handoff {
+            state: HandoffState::Done,
+            carrier: Carrier::Relaunch,
             steps: vec![Step {
                 at: now,
                 text: "made by sm run".to_owned(),
             }],
             tokens_before: usage.and_then(|usage| usage.tokens),
-            tokens_after: None,
-            created_at: at.min(now),
             done_at: Some(now),
             given: handed.document.clone(),
-            wake: None,
-            wake_text: String::new(),
-            wakes: 0,
-            began_at: None,
-            prompted_at: None,
-            clears: 0,
-            relaunches: 0,
-            before: self.rec.began_with().map(str::to_owned),
-            entered_at: None,
-            stashed: None,
-            unproven: false,
-            course: Course::Forward,
-            failure: Failure::default(),
+            ..self.rec.handoff_from(new, at.min(now))
         })
     }
 

@@ -155,24 +155,7 @@ impl Session {
         let first = self.rec.launch == 0;
         self.rec.host = Host::Tmux;
         self.rec.opening = None;
-        self.rec.launch += 1;
-        self.rec.last_signal = self.rec.last_signal.max(now);
-        self.rec.process = None;
-        self.rec.ending = false;
-        self.rec.exit_code = None;
-        self.rec.turn_open = false;
-        self.waiters.clear();
-        self.probe = None;
-        self.gone_since = None;
-        self.ready_since = None;
-        self.drafted = false;
-        let looking = |flight: &Flight| !flight.phase.touched_agent();
-        if self.rec.flight.as_ref().is_some_and(looking) {
-            self.drop_flight(); // at the agent before
-        } else if let Some(flight) = self.rec.flight.as_mut() {
-            flight.phase_since = now; // of before the loss: the evidence tells what became of it
-            self.flight_at = Some(now.plus(1_000));
-        }
+        self.begin_launch(None, now, now);
         if !first && (resume.is_none() || resume != self.rec.conversation) {
             // a relaunch without the old conversation is a new context
             self.rec.context_since = now;
@@ -195,6 +178,28 @@ impl Session {
             resume,
             prompt,
         }));
+    }
+
+    /// Another process, of `at`: nothing that is known of the one before holds for it.
+    pub(super) fn begin_launch(&mut self, process: Option<Process>, at: Timestamp, now: Timestamp) {
+        self.rec.launch += 1;
+        self.rec.last_signal = self.rec.last_signal.max(at);
+        self.rec.process = process;
+        self.rec.ending = false;
+        self.rec.exit_code = None;
+        self.rec.turn_open = false;
+        self.waiters.clear();
+        self.probe = None;
+        self.gone_since = None;
+        self.ready_since = None;
+        self.drafted = false;
+        let looking = |flight: &Flight| !flight.phase.touched_agent();
+        if self.rec.flight.as_ref().is_some_and(looking) {
+            self.drop_flight(); // at the agent before
+        } else if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase_since = now; // of the agent before: the evidence tells what became of it
+            self.flight_at = Some(now.plus(1_000));
+        }
     }
 
     /// A first message goes in on the launch line: race-free where the agent takes one.
@@ -460,18 +465,9 @@ impl Session {
         let done: Vec<_> = self
             .queue
             .iter()
-            .filter_map(|m| match m.meta.state {
-                MessageState::Submitted { way, proof } => Some((m.meta.id.clone(), way, proof)),
-                MessageState::Queued
-                | MessageState::Held { .. }
-                | MessageState::Written { .. }
-                | MessageState::Consumed { .. }
-                | MessageState::Expired
-                | MessageState::Withdrawn
-                | MessageState::Failed { .. } => None,
-            })
+            .filter_map(|m| Some((m.meta.id.clone(), m.meta.state.submitted()?)))
             .collect();
-        for (id, way, proof) in done {
+        for (id, (way, proof)) in done {
             self.set_message(&id, MessageState::Consumed { way, proof }, now);
         }
     }
