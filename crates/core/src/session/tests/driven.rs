@@ -186,10 +186,7 @@ fn what_a_killed_agent_took_and_never_said_is_given_again_exactly_once() {
         launch: 2,
         process: Process { pid: 7, start: 70 },
     });
-    b.hook(Signal::ContextStarted {
-        source: ContextSource::Resume,
-        transcript: None,
-    });
+    b.begins(ContextSource::Resume);
     opens(&mut b, 4);
     // nowhere, twice: then it is given, and what it says proves it
     let mut times = Vec::new();
@@ -260,10 +257,7 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     opens(&mut b, 3);
     b.on(asked("h1", Trigger::Agent));
     b.send("m1", "for the successor");
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     let outcome = b.on(prepared("h1"));
     let [(Handing::Command, leave)] = &given(&outcome)[..] else {
         panic!("the clear: {outcome:?}");
@@ -287,10 +281,7 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     takes(&mut b, 4);
     accepts(&mut b, wake);
     opens(&mut b, 5);
-    let outcome = b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    let outcome = b.stops();
     let handoff = b.session.record().handoff.clone().unwrap();
     assert_eq!(handoff.state, HandoffState::Done, "{handoff:?}");
     assert_eq!(

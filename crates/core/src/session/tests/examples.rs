@@ -9,10 +9,7 @@ fn an_idle_agent_gets_a_paste_then_enter_and_the_hook_proves_it() {
     let entered = b.paste();
     assert_eq!(keys(&entered), [Key::Enter]);
     assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
-    b.hook(Signal::PromptAccepted {
-        text: "hello".into(),
-        transcript: None,
-    });
+    b.accepts("hello");
     assert_eq!(
         b.receipt("m1"),
         MessageState::Submitted {
@@ -21,10 +18,7 @@ fn an_idle_agent_gets_a_paste_then_enter_and_the_hook_proves_it() {
         }
     );
     assert_eq!(b.state(), "working");
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     assert_eq!(
         b.receipt("m1"),
         MessageState::Consumed {
@@ -50,10 +44,7 @@ fn a_sequential_message_waits_for_the_end_of_the_turn_and_becomes_the_next_reque
     b.send("m2", "two");
     assert_eq!(b.receipt("m1"), MessageState::Held { why: Hold::Working });
     assert_eq!(answers(&b.hook(Signal::ToolsFinished)), [Answer::Nothing]);
-    let stop = b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    let stop = b.stops();
     assert_eq!(
         answers(&stop),
         [Answer::Continue {
@@ -123,10 +114,7 @@ fn a_long_important_message_is_put_into_a_file() {
 fn an_answer_the_agent_never_took_goes_back_into_the_queue() {
     let mut b = Bench::working();
     b.send("m1", "hello");
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     assert_eq!(
         b.receipt("m1"),
         MessageState::Written {
@@ -193,10 +181,7 @@ fn a_dialog_between_the_look_and_the_key_stops_the_key() {
     b.send("m1", "hello");
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(pasted(&outcome));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
     let outcome = b.evidence(screen(Composer::Hidden, waiting));
     assert!(keys(&outcome).is_empty());
@@ -259,10 +244,7 @@ fn a_text_the_composer_would_change_goes_through_the_mailbox() {
 fn signs_that_lag_behind_the_hook_hold_a_message_for_a_moment_only() {
     let mut b = Bench::working();
     b.now = b.now.plus(5_000);
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     b.send("m1", "hello");
     let outcome = b.evidence(screen(Composer::Empty, Activity::Busy));
     assert!(!pasted(&outcome));
@@ -296,10 +278,7 @@ fn a_message_that_our_interrupt_brought_back_is_entered_again() {
     let mut b = Bench::idle();
     b.send("m1", "the words before");
     b.paste();
-    b.hook(Signal::PromptAccepted {
-        text: "the words before".into(),
-        transcript: None,
-    });
+    b.accepts("the words before");
     let mut m = message("m2", "stop that");
     m.mode = Mode::Urgent;
     b.on(Event::Send(m));
@@ -322,10 +301,7 @@ fn a_message_that_our_interrupt_brought_back_is_entered_again() {
     );
     let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
     assert_eq!(keys(&outcome), [Key::Enter]);
-    b.hook(Signal::PromptAccepted {
-        text: "the words before".into(),
-        transcript: None,
-    });
+    b.accepts("the words before");
     let way = Way::Paste;
     let proof = Proof::Hook;
     assert_eq!(b.receipt("m1"), MessageState::Submitted { way, proof });
@@ -400,10 +376,7 @@ fn a_late_hook_of_the_old_context_has_no_effect() {
     );
     b.on(Event::Hook(call));
     assert_eq!(b.session.record().generation, Generation(2));
-    b.hook(Signal::PromptAccepted {
-        text: "new".into(),
-        transcript: None,
-    });
+    b.accepts("new");
     let late = b.call(
         "c1",
         Signal::Stopping {
@@ -462,10 +435,7 @@ fn an_event_that_came_twice_counts_once() {
         },
     );
     b.on(Event::Hook(call.clone()));
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     b.on(Event::Hook(call));
     assert_eq!(b.state(), "idle");
     assert_eq!(b.session.record().turn, TurnId(1));
@@ -502,11 +472,7 @@ fn a_status_from_before_the_prompt_does_not_end_the_turn() {
 #[test]
 fn messages_to_an_exited_session_fail_at_once_and_to_a_lost_one_wait() {
     let mut b = Bench::idle();
-    b.on(Event::Exited {
-        launch: 1,
-        code: Some(3),
-        signal: None,
-    });
+    b.exits(1, 3);
     b.send("m1", "hello");
     let MessageState::Failed { reason } = b.receipt("m1") else {
         panic!("{:?}", b.receipt("m1"))
@@ -565,16 +531,10 @@ fn who_asked_is_told_once_that_the_turn_has_ended() {
     for id in ["m1", "m2"] {
         let mut m = message(id, id);
         m.notify = true;
-        m.from = Sender::Session {
-            id: SessionId::new("s9").unwrap(),
-            name: "boss".into(),
-        };
+        m.from = boss();
         b.on(Event::Send(m));
     }
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     let text = b.session.flight_text().unwrap();
     let at = Some(b.now.plus(10));
     b.on(Event::Facts(vec![Fact::UserText {
@@ -599,33 +559,17 @@ fn after_a_crash_a_pasted_text_gets_its_enter_and_a_lost_one_is_pasted_again() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.evidence(screen(Composer::Empty, Activity::Idle)); // journaled: writing
-    let again = Session::restore(
-        b.session.record().clone(),
-        CLAUDE,
-        "/data/s1".into(),
-        b.session.queue().to_vec(),
-        VecDeque::new(),
-    );
-    let mut pasted_before = Bench {
-        session: again,
-        now: b.now,
-        calls: b.calls,
-    };
     let mut lost = Bench {
-        session: pasted_before.session.clone(),
-        now: b.now,
-        calls: b.calls,
+        session: b.session.clone(),
+        ..b
     };
-    pasted_before.on(Event::Recovered {
-        terminal_alive: true,
-    });
+    let mut pasted_before = b;
+    pasted_before.recovers();
     assert_eq!(
         keys(&pasted_before.evidence(screen(Composer::Ours, Activity::Idle))),
         [Key::Enter]
     );
-    lost.on(Event::Recovered {
-        terminal_alive: true,
-    });
+    lost.recovers();
     let mut outcome = lost.evidence(screen(Composer::Empty, Activity::Idle));
     let mut looks = 0;
     while !pasted(&outcome) && looks < 200 {

@@ -29,15 +29,8 @@ fn what_the_agent_had_when_it_ended_is_not_open_for_ever() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.paste();
-    b.hook(Signal::PromptAccepted {
-        text: "hello".into(),
-        transcript: None,
-    });
-    b.on(Event::Exited {
-        launch: 1,
-        code: Some(0),
-        signal: None,
-    });
+    b.accepts("hello");
+    b.exits(1, 0);
     assert_eq!(b.receipt("m1").word(), "consumed");
     assert!(b.session.queue().is_empty());
 }
@@ -51,17 +44,7 @@ fn where_no_record_can_be_read_a_text_that_is_gone_is_not_given_again() {
         transcript_read: false,
         ..screen(Composer::Empty, Activity::Idle)
     };
-    for _ in 0..60 {
-        b.wait(1_000);
-        if b.session.probe.is_some() {
-            let outcome = b.evidence(unread());
-            assert!(!pasted(&outcome));
-        }
-    }
-    let MessageState::Failed { reason } = b.receipt("m1") else {
-        panic!("{:?}", b.receipt("m1"))
-    };
-    assert!(reason.contains("not known whether"), "{reason}");
+    b.ends_unknown("m1", unread);
 }
 
 #[test]
@@ -69,10 +52,7 @@ fn enter_is_not_pressed_on_what_was_seen_long_ago() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     b.now = b.now.plus(2_000);
     let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));
     assert!(keys(&outcome).is_empty());
@@ -85,10 +65,7 @@ fn a_screen_that_shows_work_is_not_believed_for_ever_against_the_agents_own_stat
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     // a row that a killed agent has left on the terminal
     let mut stale = screen(Composer::Ours, Activity::Busy);
     stale.status = Some(status("c1", Activity::Idle, b.now));
@@ -118,10 +95,7 @@ fn a_screen_that_is_still_being_drawn_is_looked_at_again_in_a_few_frames() {
         let mut b = Bench::idle();
         b.send("m1", "hello");
         b.evidence(screen(Composer::Empty, Activity::Idle));
-        b.on(Event::Pasted {
-            flight: 1,
-            ok: true,
-        });
+        b.was_pasted(1);
         let mut drawn = screen(composer.clone(), activity.clone());
         drawn.status = Some(status("c1", Activity::Idle, b.now));
         let (pasted, mut looks) = (b.now, 0);
@@ -151,17 +125,7 @@ fn what_was_entered_is_not_given_again_where_the_conversation_may_have_changed_u
     b.send("m1", "hello");
     b.now = b.now.plus(3_000);
     b.paste();
-    for _ in 0..60 {
-        b.wait(1_000);
-        if b.session.probe.is_some() {
-            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
-            assert!(!pasted(&outcome));
-        }
-    }
-    let MessageState::Failed { reason } = b.receipt("m1") else {
-        panic!("{:?}", b.receipt("m1"))
-    };
-    assert!(reason.contains("not known whether"), "{reason}");
+    b.ends_unknown("m1", || without_status(Composer::Empty, Activity::Idle));
 }
 
 #[test]
@@ -188,14 +152,8 @@ fn a_delivery_of_a_lost_session_goes_on_after_it_was_restored() {
     b.paste();
     b.on(Event::TerminalGone { launch: 1 });
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 2,
-        process: Process { pid: 8, start: 80 },
-    });
-    b.hook(Signal::ContextStarted {
-        source: ContextSource::Resume,
-        transcript: None,
-    });
+    b.started(2);
+    b.begins(ContextSource::Resume);
     assert_eq!(b.state(), "idle");
     let deadline = b.session.next_deadline().expect("somebody looks");
     assert!(deadline.since(b.now) <= 10_000, "{deadline:?}");
@@ -227,10 +185,7 @@ fn a_text_the_mailbox_has_taken_is_not_given_again_because_of_a_clear() {
     );
     b.on(Event::Hook(clear));
     assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Mailbox });
-    b.hook(Signal::PromptAccepted {
-        text: "<task-notification>hello".into(),
-        transcript: None,
-    });
+    b.accepts("<task-notification>hello");
     assert_eq!(b.receipt("m1").word(), "submitted");
 }
 
@@ -250,10 +205,7 @@ fn a_text_behind_a_dialog_is_looked_at_rarely_and_at_once_when_things_move() {
         }
     }
     assert!(looks < 250, "{looks} looks in ten minutes");
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     let deadline = b.session.next_deadline().expect("somebody looks");
     assert!(deadline.since(b.now) < 100, "{deadline:?}");
 }
@@ -263,25 +215,13 @@ fn a_text_that_left_the_composer_may_be_in_the_agents_hands_until_it_rests() {
     let mut b = Bench::working();
     let mut m = message("m1", "hello");
     m.mode = Mode::Urgent;
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     b.on(Event::Send(m));
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
-    b.hook(Signal::PromptAccepted {
-        text: "a task has ended".into(),
-        transcript: None,
-    }); // a turn of its own begins; a person presses Enter: the agent queues our text
+    b.was_pasted(1);
+    b.accepts("a task has ended"); // a turn of its own begins; a person presses Enter: the agent queues our text
     b.now = b.now.plus(20_000);
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     for _ in 0..3 {
         b.wait(200);
         if b.session.probe.is_some() {

@@ -46,10 +46,7 @@ fn a_refused_paste_is_tried_again_soon_and_then_ever_more_rarely() {
 #[test]
 fn a_message_goes_as_soon_as_the_status_agrees_with_the_hook() {
     let mut b = Bench::working();
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     b.send("m1", "hello");
     let busy = status("c1", Activity::Busy, b.now);
     let mut evidence = screen(Composer::Empty, Activity::Idle);
@@ -88,10 +85,7 @@ fn a_nested_agent_does_not_become_the_first_conversation() {
     let mut b = Bench::new();
     b.session.rec.conversation = None;
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
+    b.started(1);
     for wait in [1_000, 400] {
         b.evidence_after(wait, without_status(Composer::Empty, Activity::Idle));
     }
@@ -118,10 +112,7 @@ fn a_nested_agent_does_not_become_the_first_conversation() {
 fn records_that_may_hold_a_proof_are_named_after_a_context_was_left() {
     let mut b = Bench::working();
     b.send("m1", "hello");
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     for next in ["c2", "c3"] {
         let clear = b.call(
             next,
@@ -276,10 +267,7 @@ fn a_person_who_went_back_to_an_old_conversation_is_followed_without_its_hook() 
 fn evidence_that_was_asked_for_before_the_state_changed_does_not_change_it_back() {
     let mut b = Bench::idle();
     b.on(Event::Title(Activity::Busy)); // asks
-    b.hook(Signal::PromptAccepted {
-        text: "go".into(),
-        transcript: None,
-    });
+    b.accepts("go");
     b.now = b.now.plus(6_000);
     b.evidence(screen(Composer::Empty, Activity::Idle)); // a slow look, of before
     assert_eq!(b.state(), "working");
@@ -342,34 +330,12 @@ fn a_stranger_who_may_have_taken_the_text_is_remembered_after_a_crash() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     let call = b.call("c2", Signal::Working);
     let heard = b.on(Event::Hook(call));
     assert_eq!(heard.persist, Persist::Now);
-    b.session = Session::restore(
-        b.session.record().clone(),
-        CLAUDE,
-        "/data/s1".into(),
-        b.session.queue().to_vec(),
-        VecDeque::new(),
-    );
-    b.on(Event::Recovered {
-        terminal_alive: true,
-    });
-    for _ in 0..60 {
-        if b.session.probe.is_some() {
-            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
-            assert!(!pasted(&outcome), "the stranger may have it: {outcome:?}");
-        }
-        b.wait(1_000);
-    }
-    let MessageState::Failed { reason } = b.receipt("m1") else {
-        panic!("{:?}", b.receipt("m1"))
-    };
-    assert!(reason.contains("not known whether"), "{reason}");
+    b.recovers();
+    b.ends_unknown("m1", || without_status(Composer::Empty, Activity::Idle));
 }
 
 /// The same, but the agent was gone before the daemon heard of it: its last words come by the spool.
@@ -378,35 +344,16 @@ fn a_stranger_in_an_agent_that_has_ended_may_have_taken_the_text() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     b.now = b.now.plus(1_000);
     let words = b.call("c2", Signal::Working);
     b.now = b.now.plus(10);
     b.on(Event::TerminalGone { launch: 1 });
     b.on(Event::Hook(words));
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 2,
-        process: Process { pid: 8, start: 80 },
-    });
-    b.hook(Signal::ContextStarted {
-        source: ContextSource::Resume,
-        transcript: None,
-    });
-    for _ in 0..60 {
-        if b.session.probe.is_some() {
-            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
-            assert!(!pasted(&outcome), "the stranger may have it: {outcome:?}");
-        }
-        b.wait(1_000);
-    }
-    let MessageState::Failed { reason } = b.receipt("m1") else {
-        panic!("{:?}", b.receipt("m1"))
-    };
-    assert!(reason.contains("not known whether"), "{reason}");
+    b.started(2);
+    b.begins(ContextSource::Resume);
+    b.ends_unknown("m1", || without_status(Composer::Empty, Activity::Idle));
 }
 
 #[test]
@@ -432,26 +379,16 @@ fn what_the_process_before_said_is_late_once_another_was_launched() {
         let mut b = Bench::idle();
         let late = b.call(conversation_id, signal);
         b.now = b.now.plus(10);
-        b.on(Event::Exited {
-            launch: 1,
-            code: Some(0),
-            signal: None,
-        });
+        b.exits(1, 0);
         b.on(Event::LaunchAsked { fresh: false });
-        b.on(Event::Started {
-            launch: 2,
-            process: Process { pid: 8, start: 80 },
-        });
+        b.started(2);
         let what = format!("{conversation_id} {:?}", late.signal);
         b.on(Event::Hook(late));
         let record = b.session.record();
         assert_eq!(b.state(), "starting", "{what}");
         assert_eq!(record.conversation, Some(conversation("c1")), "{what}");
         assert_eq!(record.generation, Generation(1), "{what}");
-        b.hook(Signal::ContextStarted {
-            source: ContextSource::Resume,
-            transcript: None,
-        });
+        b.begins(ContextSource::Resume);
         assert_eq!(b.state(), "idle", "its own start counts: {what}");
     }
 }

@@ -67,10 +67,7 @@ fn a_command_sent_by_a_session_is_typed_as_it_is() {
     let mut b = Bench::idle();
     let mut m = message("m1", "/compact");
     m.raw = true;
-    m.from = Sender::Session {
-        id: SessionId::new("s9").unwrap(),
-        name: "boss".into(),
-    };
+    m.from = boss();
     b.on(Event::Send(m));
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(outcome.effects.contains(&Effect::Paste {
@@ -85,15 +82,9 @@ fn a_message_that_is_proven_after_its_turn_is_consumed_and_its_sender_told() {
     let mut b = Bench::working();
     let mut m = message("m1", "hello");
     m.notify = true;
-    m.from = Sender::Session {
-        id: SessionId::new("s9").unwrap(),
-        name: "boss".into(),
-    };
+    m.from = boss();
     b.on(Event::Send(m));
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     let text = b.session.flight_text().unwrap();
     let at = b.now.plus(5);
     b.hook(Signal::Stopping {
@@ -118,10 +109,7 @@ fn a_turn_that_goes_on_with_a_message_is_counted_even_if_its_beginning_was_not_h
     let mut b = Bench::idle();
     let before = b.session.record().turn;
     b.send("m1", "hello"); // being checked
-    b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    b.stops();
     assert_eq!(b.state(), "working");
     assert!(b.session.record().turn_open);
     assert!(b.session.record().turn > before);
@@ -134,10 +122,7 @@ fn notices_of_turns_nobody_heard_of_are_told_apart() {
     for id in ["m1", "m2"] {
         let mut m = message(id, id);
         m.notify = true;
-        m.from = Sender::Session {
-            id: SessionId::new("s9").unwrap(),
-            name: "boss".into(),
-        };
+        m.from = boss();
         b.on(Event::Send(m));
         b.paste();
         let text = b.session.flight_text().unwrap();
@@ -162,10 +147,7 @@ fn a_command_at_the_head_does_not_keep_an_urgent_message_from_the_end_of_the_tur
     let mut urgent = message("m2", "/tmp is full");
     urgent.mode = Mode::Urgent;
     b.on(Event::Send(urgent));
-    let stop = b.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    let stop = b.stops();
     assert_eq!(
         answers(&stop),
         [Answer::Continue {
@@ -180,10 +162,7 @@ fn a_first_prompt_is_not_given_again_where_its_conversation_was_never_heard_of()
     b.session.rec.conversation = None;
     b.send("m1", "hello");
     b.on(Event::LaunchAsked { fresh: false }); // goes in on the launch line
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
+    b.started(1);
     let cleared = b.call(
         "c2",
         Signal::ContextStarted {
@@ -192,17 +171,7 @@ fn a_first_prompt_is_not_given_again_where_its_conversation_was_never_heard_of()
         },
     );
     b.on(Event::Hook(cleared));
-    for _ in 0..60 {
-        b.wait(1_000);
-        if b.session.probe.is_some() {
-            let outcome = b.evidence(without_status(Composer::Empty, Activity::Idle));
-            assert!(!pasted(&outcome));
-        }
-    }
-    let MessageState::Failed { reason } = b.receipt("m1") else {
-        panic!("{:?}", b.receipt("m1"))
-    };
-    assert!(reason.contains("not known whether"), "{reason}");
+    b.ends_unknown("m1", || without_status(Composer::Empty, Activity::Idle));
 }
 
 #[test]
@@ -210,14 +179,8 @@ fn a_first_prompt_that_was_left_in_the_composer_gets_its_enter() {
     let mut b = Bench::new();
     b.send("m1", "hello");
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
-    b.hook(Signal::ContextStarted {
-        source: ContextSource::Startup,
-        transcript: None,
-    });
+    b.started(1);
+    b.begins(ContextSource::Startup);
     let mut pressed = Vec::new();
     for _ in 0..10 {
         b.wait(400);
@@ -236,17 +199,11 @@ fn who_asked_is_told_when_the_terminal_goes_away() {
     let mut b = Bench::idle();
     let mut m = message("m1", "hello");
     m.notify = true;
-    m.from = Sender::Session {
-        id: SessionId::new("s9").unwrap(),
-        name: "boss".into(),
-    };
+    m.from = boss();
     b.on(Event::Send(m));
     b.paste();
     let text = b.session.flight_text().unwrap();
-    b.hook(Signal::PromptAccepted {
-        text,
-        transcript: None,
-    });
+    b.accepts(&text);
     let outcome = b.on(Event::TerminalGone { launch: 1 });
     assert!(
         outcome
@@ -261,17 +218,11 @@ fn an_agent_that_is_busy_with_its_start_has_no_turn_before_its_first_prompt() {
     let mut b = Bench::new();
     b.send("m1", "hello");
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
+    b.started(1);
     b.wait(1_000);
     b.evidence(screen(Composer::Empty, Activity::Busy));
     assert_eq!(b.session.record().turn, TurnId(0), "{}", b.state());
-    b.hook(Signal::PromptAccepted {
-        text: "hello".into(),
-        transcript: None,
-    });
+    b.accepts("hello");
     assert_eq!(b.session.record().turn, TurnId(1));
 }
 
@@ -298,10 +249,7 @@ fn two_escapes_are_not_pressed_soon_after_each_other() {
         flight: b.session.rec.flight.as_ref().unwrap().no,
         ok: true,
     });
-    b.hook(Signal::PromptAccepted {
-        text: "stop that".into(),
-        transcript: None,
-    });
+    b.accepts("stop that");
     b.hook(Signal::Working);
     let mut second = message("m2", "and that");
     second.mode = Mode::Urgent;

@@ -38,10 +38,7 @@ fn generic_idle() -> Bench {
     b.session.profile = GENERIC;
     b.session.rec.conversation = None;
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
+    b.started(1);
     b.on(Event::Output { active: false });
     b
 }
@@ -51,10 +48,7 @@ fn a_program_without_a_screen_gets_one_enter() {
     let mut b = generic_idle();
     b.send("m1", "hello");
     b.evidence(nothing_to_see());
-    let outcome = b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    let outcome = b.was_pasted(1);
     assert_eq!(keys(&outcome), [Key::Enter]);
     b.on(Event::Pressed {
         flight: 1,
@@ -75,20 +69,8 @@ fn an_enter_that_was_under_way_when_the_daemon_died_is_pressed() {
     let mut b = generic_idle();
     b.send("m1", "hello");
     b.evidence(nothing_to_see());
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    }); // journaled: entering
-    b.session = Session::restore(
-        b.session.record().clone(),
-        GENERIC,
-        "/data/s1".into(),
-        b.session.queue().to_vec(),
-        VecDeque::new(),
-    );
-    b.on(Event::Recovered {
-        terminal_alive: true,
-    });
+    b.was_pasted(1); // journaled: entering
+    b.recovers();
     let outcome = b.evidence(nothing_to_see());
     assert_eq!(keys(&outcome), [Key::Enter]);
 }
@@ -98,16 +80,7 @@ fn a_paste_that_was_under_way_when_the_daemon_died_is_not_claimed_and_not_repeat
     let mut b = generic_idle();
     b.send("m1", "hello");
     b.evidence(nothing_to_see()); // journaled: writing
-    b.session = Session::restore(
-        b.session.record().clone(),
-        GENERIC,
-        "/data/s1".into(),
-        b.session.queue().to_vec(),
-        VecDeque::new(),
-    );
-    b.on(Event::Recovered {
-        terminal_alive: true,
-    });
+    b.recovers();
     let mut enters = 0;
     for _ in 0..10 {
         b.wait(400);
@@ -136,10 +109,7 @@ fn enter_waits_for_a_paste_that_takes_longer_than_a_look() {
         }
         assert!(early.is_empty(), "the text does not stand there yet");
     }
-    let outcome = b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    let outcome = b.was_pasted(1);
     assert_eq!(keys(&outcome), [Key::Enter]);
 }
 
@@ -163,10 +133,7 @@ fn the_echo_of_a_paste_does_not_prove_its_enter() {
     let mut b = generic_idle();
     b.send("m1", "hello");
     b.evidence(nothing_to_see());
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    }); // Enter is ordered, and may never be pressed: the daemon can die here
+    b.was_pasted(1); // Enter is ordered, and may never be pressed: the daemon can die here
     b.on(Event::Output { active: true });
     assert_eq!(b.receipt("m1").word(), "written");
     b.on(Event::Pressed {
@@ -191,10 +158,7 @@ fn what_a_program_writes_after_its_enter_is_proof_enough() {
     let mut b = generic_idle();
     b.send("m1", "hello");
     b.evidence(nothing_to_see());
-    b.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    b.was_pasted(1);
     b.on(Event::Pressed {
         flight: 1,
         outcome: KeyOutcome::Pressed,

@@ -22,10 +22,7 @@ fn tell(bench: &mut Bench, told: Hosted) -> Outcome {
 
 /// The agent says that its context has started.
 fn ready(bench: &mut Bench) {
-    bench.hook(Signal::ContextStarted {
-        source: ContextSource::Startup,
-        transcript: None,
-    });
+    bench.begins(ContextSource::Startup);
     assert_eq!(bench.state(), "idle");
 }
 

@@ -7,11 +7,6 @@ mod found_context;
 mod found_turns;
 mod found_unseen;
 mod handoff;
-mod handoff_drafts;
-mod handoff_ended;
-mod handoff_failed;
-mod handoff_found;
-mod handoff_unproven;
 mod hosted;
 mod unheard;
 mod watch;
@@ -75,6 +70,13 @@ fn message(id: &str, text: &str) -> NewMessage {
     }
 }
 
+fn boss() -> Sender {
+    Sender::Session {
+        id: SessionId::new("s9").unwrap(),
+        name: "boss".into(),
+    }
+}
+
 fn screen(composer: Composer, activity: Activity) -> Evidence {
     Evidence {
         alive: Some(true),
@@ -114,22 +116,13 @@ impl Bench {
     fn idle() -> Self {
         let mut bench = Self::new();
         bench.on(Event::LaunchAsked { fresh: false });
-        bench.on(Event::Started {
-            launch: 1,
-            process: Process { pid: 7, start: 70 },
-        });
-        bench.hook(Signal::ContextStarted {
-            source: ContextSource::Startup,
-            transcript: None,
-        });
+        bench.started(1);
+        bench.begins(ContextSource::Startup);
         bench
     }
     fn working() -> Self {
         let mut bench = Self::idle();
-        bench.hook(Signal::PromptAccepted {
-            text: "go".into(),
-            transcript: None,
-        });
+        bench.accepts("go");
         bench
     }
     fn on(&mut self, event: Event) -> Outcome {
@@ -151,6 +144,60 @@ impl Bench {
         let current = self.session.record().conversation.clone().unwrap();
         let call = self.call(current.as_str(), signal);
         self.on(Event::Hook(call))
+    }
+    /// The first process has the pid 7, the second 8 …
+    fn started(&mut self, launch: u32) -> Outcome {
+        let pid = 6 + launch;
+        let start = u64::from(pid) * 10;
+        self.on(Event::Started {
+            launch,
+            process: Process { pid, start },
+        })
+    }
+    fn begins(&mut self, source: ContextSource) -> Outcome {
+        self.hook(Signal::ContextStarted {
+            source,
+            transcript: None,
+        })
+    }
+    fn accepts(&mut self, prompt: &str) -> Outcome {
+        self.hook(Signal::PromptAccepted {
+            text: prompt.into(),
+            transcript: None,
+        })
+    }
+    fn stops(&mut self) -> Outcome {
+        self.hook(Signal::Stopping {
+            again: false,
+            background_tasks: Vec::new(),
+        })
+    }
+    fn exits(&mut self, launch: u32, code: i32) -> Outcome {
+        self.on(Event::Exited {
+            launch,
+            code: Some(code),
+            signal: None,
+        })
+    }
+    fn is_killed(&mut self, launch: u32, signal: i32) -> Outcome {
+        self.on(Event::Exited {
+            launch,
+            code: None,
+            signal: Some(signal),
+        })
+    }
+    /// The daemon has died, and another one goes on from the journal.
+    fn recovers(&mut self) -> Outcome {
+        self.session = Session::restore(
+            self.session.record().clone(),
+            self.session.profile,
+            "/data/s1".into(),
+            self.session.queue().to_vec(),
+            self.session.finals.clone(),
+        );
+        self.on(Event::Recovered {
+            terminal_alive: true,
+        })
     }
     fn send(&mut self, id: &str, text: &str) -> Outcome {
         self.on(Event::Send(message(id, text)))
@@ -183,6 +230,23 @@ impl Bench {
     }
     fn state(&self) -> &'static str {
         self.session.record().state.word()
+    }
+    fn was_pasted(&mut self, flight: u64) -> Outcome {
+        self.on(Event::Pasted { flight, ok: true })
+    }
+    /// Whatever is looked at, it is never given again, and fails as nobody can know.
+    fn ends_unknown(&mut self, id: &str, seen: impl Fn() -> Evidence) {
+        for _ in 0..60 {
+            self.wait(1_000);
+            if self.session.probe.is_some() {
+                let outcome = self.evidence(seen());
+                assert!(!pasted(&outcome), "somebody may have it: {outcome:?}");
+            }
+        }
+        let MessageState::Failed { reason } = self.receipt(id) else {
+            panic!("{:?}", self.receipt(id))
+        };
+        assert!(reason.contains("not known whether"), "{reason}");
     }
     /// Pastes message `id` up to the moment before its proof.
     fn paste(&mut self) -> Outcome {

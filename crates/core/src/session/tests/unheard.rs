@@ -72,10 +72,7 @@ fn a_sign_that_came_too_early_to_be_believed_is_asked_for_again() {
 fn an_agent_that_is_busy_with_its_own_start_has_no_turn() {
     let mut b = Bench::new();
     b.on(Event::LaunchAsked { fresh: false });
-    b.on(Event::Started {
-        launch: 1,
-        process: Process { pid: 7, start: 70 },
-    });
+    b.started(1);
     b.wait(800);
     b.evidence(streaming());
     assert_eq!(b.state(), "starting");

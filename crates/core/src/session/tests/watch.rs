@@ -1,6 +1,6 @@
 //! Alerts about a full context: once, to the right one, and never about a context that is gone.
 
-use super::handoff::{asked, stop};
+use super::handoff::asked;
 use super::*;
 use crate::handoff::Trigger;
 use crate::monitor::{Monitor, OnCompaction};
@@ -68,13 +68,7 @@ fn each_is_said_once_whatever_follows_and_after_a_restart() {
         bench.sample(70.0);
         bench.sample(30.0);
     }
-    let record = bench.session.record().clone();
-    let queue = bench.session.queue().to_vec();
-    let finals = bench.session.finals.clone();
-    bench.session = Session::restore(record, CLAUDE, "/data/s1".into(), queue, finals);
-    bench.on(Event::Recovered {
-        terminal_alive: true,
-    });
+    bench.recovers();
     bench.sample(71.0);
     assert_eq!(bench.alerts(), ["s1-g1c0-alert50", "s1-g1c0-alert65"]);
 }
@@ -239,23 +233,17 @@ fn nothing_is_said_where_it_is_switched_off_or_a_handoff_is_under_way() {
 #[test]
 fn what_a_lineage_was_handed_comes_back_after_a_compaction() {
     let mut bench = Bench::prompted();
-    stop(&mut bench);
+    bench.stops();
     bench.prompt_accepted("c2", "go on");
     bench.hook(Signal::CompactionStarting { automatic: true });
-    let outcome = bench.hook(Signal::ContextStarted {
-        source: ContextSource::Compact,
-        transcript: None,
-    });
+    let outcome = bench.begins(ContextSource::Compact);
     assert!(
         matches!(&answers(&outcome)[..], [Answer::Recover { handoff: Some(handoff) }] if handoff.as_str() == "h1")
     );
     // a person's own clear breaks the lineage
     bench.context("c3");
     bench.hook(Signal::CompactionStarting { automatic: false });
-    let outcome = bench.hook(Signal::ContextStarted {
-        source: ContextSource::Compact,
-        transcript: None,
-    });
+    let outcome = bench.begins(ContextSource::Compact);
     assert_eq!(answers(&outcome), [Answer::Recover { handoff: None }]);
 }
 
@@ -394,7 +382,7 @@ fn a_record_that_is_read_again_tells_nothing_new() {
 fn a_warning_at_the_end_of_a_turn_waits_for_the_next_and_costs_no_request() {
     let mut bench = Bench::working();
     bench.sample(55.0);
-    let outcome = stop(&mut bench);
+    let outcome = bench.stops();
     assert_eq!(answers(&outcome), [Answer::Nothing], "the turn may end");
     assert_eq!(bench.state(), "idle");
     let outcome = bench.prompt_accepted("c1", "go on");
@@ -409,14 +397,14 @@ fn a_warning_goes_along_with_what_goes_in_anyway_and_a_critical_one_goes_alone()
     let mut bench = Bench::working();
     bench.sample(55.0);
     bench.send("m1", "hello");
-    let outcome = stop(&mut bench);
+    let outcome = bench.stops();
     assert!(
         matches!(&answers(&outcome)[..], [Answer::Continue { text }] if text.contains("Context at 55%") && text.contains("hello")),
         "{outcome:?}"
     );
     let mut bench = Bench::working();
     bench.sample(70.0);
-    let outcome = stop(&mut bench);
+    let outcome = bench.stops();
     assert!(matches!(&answers(&outcome)[..], [Answer::Continue { .. }]));
 }
 

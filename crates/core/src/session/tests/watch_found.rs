@@ -12,16 +12,6 @@ fn boundary(after: u64, at: Timestamp) -> Event {
     }])
 }
 
-fn restarted(bench: &mut Bench) -> Outcome {
-    let record = bench.session.record().clone();
-    let queue = bench.session.queue().to_vec();
-    let finals = bench.session.finals.clone();
-    bench.session = Session::restore(record, CLAUDE, "/data/s1".into(), queue, finals);
-    bench.on(Event::Recovered {
-        terminal_alive: true,
-    })
-}
-
 impl Bench {
     fn says(&mut self, percent: f64) -> Outcome {
         let at = self.now.plus(10);
@@ -50,12 +40,12 @@ fn a_record_that_is_read_again_moves_no_reading_and_counts_nothing() {
     bench.on(boundary(9_000, at));
     assert_eq!((bench.compactions(), bench.tokens()), (1, Some(9_000)));
     bench.says(70.0);
-    restarted(&mut bench);
+    bench.recovers();
     bench.on(boundary(9_000, at));
     assert_eq!((bench.compactions(), bench.tokens()), (1, Some(140_000)));
     // and while the next one is under way
     bench.hook(Signal::CompactionStarting { automatic: true });
-    restarted(&mut bench);
+    bench.recovers();
     bench.on(boundary(9_000, at));
     assert_eq!((bench.compactions(), bench.state()), (1, "compacting"));
 }
@@ -133,12 +123,12 @@ fn a_restart_forgets_neither_who_is_to_be_told_nor_what_is_pressing() {
     bench.wait(60_000);
     bench.hook(Signal::CompactionStarting { automatic: true });
     bench.hook(Signal::CompactionDone);
-    restarted(&mut bench);
+    bench.recovers();
     let outcome = bench.wait(3_100);
     let told = |e: &Effect| matches!(e, Effect::Notify(n) if n.kind == NoticeKind::Compacted);
     assert!(outcome.effects.iter().any(told));
     bench.says(80.0);
-    restarted(&mut bench);
+    bench.recovers();
     bench.wait(30_100);
     assert_eq!(bench.session.queue()[0].meta.mode, Mode::Urgent);
 }
@@ -193,10 +183,7 @@ fn nothing_is_entered_while_the_agent_compacts() {
     let mut bench = Bench::idle();
     bench.send("m1", "hello");
     bench.evidence(screen(Composer::Empty, Activity::Idle));
-    bench.on(Event::Pasted {
-        flight: 1,
-        ok: true,
-    });
+    bench.was_pasted(1);
     bench.hook(Signal::CompactionStarting { automatic: false });
     let mut looks = 0;
     for _ in 0..20 {

@@ -1,9 +1,7 @@
 //! A person's draft outlives every handoff: nothing is typed into it, and no process is ended that
 //! holds one.
 
-use super::handoff::{asked, prepared, stop, stops_agent, texts_pasted};
 use super::*;
-use crate::handoff::*;
 
 fn told_to_wait(outcome: &Outcome) -> bool {
     outcome
@@ -112,7 +110,7 @@ fn an_agent_with_a_draft_is_not_stopped() {
                 let outcome = bench.wait(3_000);
                 assert!(!stops_agent(&outcome), "{what}: in a person's turn");
             }
-            stop(&mut bench);
+            bench.stops();
             let stopped = (0..40).any(|_| {
                 if bench.session.probe.is_some() {
                     bench.evidence(screen(Composer::Empty, Activity::Idle));
@@ -147,7 +145,7 @@ fn a_draft_behind_our_own_text_is_remembered() {
     );
     assert!(again.drafted);
     bench.prompt_accepted("c2", &bench.wake_text());
-    stop(&mut bench);
+    bench.stops();
     bench.wait(2_000);
     answer(&mut bench, screen(Composer::Empty, Activity::Idle));
     assert!(!bench.session.drafted);
@@ -157,7 +155,7 @@ fn a_draft_behind_our_own_text_is_remembered() {
 fn a_draft_that_comes_back_while_the_clear_is_not_proven_is_told() {
     let mut bench = Bench::working();
     bench.on(asked("h1", Trigger::Agent));
-    stop(&mut bench);
+    bench.stops();
     bench.on(prepared("h1"));
     bench.paste();
     let mut told = 0;
@@ -171,4 +169,52 @@ fn a_draft_that_comes_back_while_the_clear_is_not_proven_is_told() {
         told += usize::from(told_to_wait(&outcome));
     }
     assert_eq!(told, 1, "{:?}", bench.steps());
+}
+
+#[test]
+fn a_draft_is_put_aside_before_the_clear_and_before_the_prompt() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.stops();
+    bench.on(prepared("h1"));
+    for expected in ["/clear", "Read /work/notes.md"] {
+        let outcome = bench.evidence(screen(Composer::Draft, Activity::Idle));
+        assert_eq!(keys(&outcome), [Key::Stash]);
+        assert!(!pasted(&outcome));
+        let flight = bench.session.record().flight.as_ref().unwrap().no;
+        bench.on(Event::Pressed {
+            flight,
+            outcome: KeyOutcome::Pressed,
+        });
+        let outcome = bench.evidence(screen(Composer::Stashed, Activity::Idle));
+        assert!(texts_pasted(&outcome).concat().starts_with(expected));
+        let flight = bench.session.record().flight.as_ref().unwrap().no;
+        bench.on(Event::Pasted { flight, ok: true });
+        let outcome = bench.evidence(screen(Composer::Ours, Activity::Idle));
+        assert_eq!(keys(&outcome), [Key::Enter]);
+        bench.on(Event::Pressed {
+            flight,
+            outcome: KeyOutcome::Pressed,
+        });
+        if expected == "/clear" {
+            bench.context("c2");
+        }
+    }
+}
+
+#[test]
+fn a_draft_over_a_stash_is_waited_for() {
+    let mut bench = Bench::working();
+    bench.on(asked("h1", Trigger::Agent));
+    bench.stops();
+    bench.on(prepared("h1"));
+    let outcome = bench.evidence(screen(Composer::DraftOverStash, Activity::Idle));
+    assert!(keys(&outcome).is_empty() && !pasted(&outcome));
+    assert!(
+        outcome
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Notify(notice) if notice.kind == NoticeKind::HandoffHeld))
+    );
+    assert_eq!(bench.handoff().state, HandoffState::Prepared);
 }

@@ -1,18 +1,12 @@
 //! A handoff that failed is told until a person has gone on with the session.
 
-use super::handoff::*;
 use super::*;
-use crate::handoff::*;
-use crate::ids::HandoffId;
 
 /// Its document could not be kept: nothing was left, and the agent goes on.
 fn failed() -> Bench {
     let mut bench = Bench::working();
     bench.on(asked("h1", Trigger::Agent));
-    bench.hook(Signal::Stopping {
-        again: false,
-        background_tasks: Vec::new(),
-    });
+    bench.stops();
     bench.on(Event::HandoffPrepared {
         handoff: HandoffId::new("h1").unwrap(),
         prepared: Err("the disk is full".into()),
@@ -54,10 +48,7 @@ fn what_failed_is_told_until_a_person_goes_on() {
         (
             "a usage sample and a turn's end",
             |bench| {
-                bench.hook(Signal::Stopping {
-                    again: false,
-                    background_tasks: Vec::new(),
-                });
+                bench.stops();
             },
             true,
         ),
@@ -104,11 +95,7 @@ fn what_failed_is_told_until_a_person_goes_on() {
 #[test]
 fn what_ended_says_so_itself_and_a_restore_knows() {
     let mut bench = failed();
-    bench.on(Event::Exited {
-        launch: 1,
-        code: Some(1),
-        signal: None,
-    });
+    bench.exits(1, 1);
     assert_eq!(told(&bench), None, "its end is the news");
     bench.on(Event::LaunchAsked { fresh: false });
     assert_eq!(told(&bench), None);

@@ -1,11 +1,6 @@
 //! What the simulation found about handoffs, each as the shortest story that shows it.
 
-use super::handoff::{asked, launches, prepared, prepares, stop, texts_pasted};
 use super::*;
-use crate::handoff::*;
-use crate::ids::HandoffId;
-use crate::message::Purpose;
-use std::collections::VecDeque;
 
 fn scheduled() -> Bench {
     let mut bench = Bench::working();
@@ -42,23 +37,8 @@ fn look(bench: &mut Bench, evidence: Evidence) -> Outcome {
     bench.evidence(evidence)
 }
 
-/// The daemon is killed and started again.
-fn restart(bench: &mut Bench) -> Outcome {
-    let session = &bench.session;
-    let (rec, queue) = (session.record().clone(), session.queue.clone());
-    let finals: VecDeque<_> = session.finals.clone();
-    bench.session = Session::restore(rec, session.profile, "/data/s1".into(), queue, finals);
-    bench.on(Event::Recovered {
-        terminal_alive: true,
-    })
-}
-
 fn crashed(bench: &mut Bench) -> Outcome {
-    bench.on(Event::Exited {
-        launch: 1,
-        code: None,
-        signal: Some(9),
-    })
+    bench.is_killed(1, 9)
 }
 
 #[test]
@@ -154,7 +134,7 @@ fn nobody_replaces_a_handoff_whose_agent_is_gone() {
 fn an_agent_that_crashed_is_not_started_before_its_artifacts_are_made_again() {
     let mut bench = scheduled();
     crashed(&mut bench);
-    let mut outcomes = vec![restart(&mut bench)];
+    let mut outcomes = vec![bench.recovers()];
     outcomes.push(bench.wait(3_000));
     assert!(outcomes.iter().any(prepares), "asked for once more");
     assert!(outcomes.iter().all(|o| launches(o).is_empty()));
@@ -179,11 +159,7 @@ fn a_crash_without_a_document_to_hand_on_ends_the_session() {
 fn a_kill_after_the_successor_had_its_prompt_abandons_nothing() {
     let mut bench = Bench::prompted();
     bench.on(Event::KillAsked);
-    bench.on(Event::Exited {
-        launch: 1,
-        code: Some(143),
-        signal: None,
-    });
+    bench.exits(1, 143);
     assert_eq!(bench.handoff().state, HandoffState::Done);
 }
 
@@ -201,7 +177,7 @@ fn an_urgent_message_that_was_about_to_interrupt_is_frozen_too() {
         flight,
         outcome: KeyOutcome::ScreenMoved,
     });
-    stop(&mut bench);
+    bench.stops();
     bench.on(prepared("h1"));
     for _ in 0..4 {
         let outcome = look(&mut bench, screen(Composer::Empty, Activity::Idle));
@@ -214,7 +190,7 @@ fn an_urgent_message_that_was_about_to_interrupt_is_frozen_too() {
 #[test]
 fn a_clear_that_somebody_else_did_first_is_taken_back_out_of_the_composer() {
     let mut bench = scheduled();
-    stop(&mut bench);
+    bench.stops();
     bench.on(prepared("h1"));
     let outcome = bench.evidence(screen(Composer::Empty, Activity::Idle));
     assert_eq!(texts_pasted(&outcome), ["/clear"]);
@@ -306,11 +282,11 @@ fn a_prompt_waits_while_somebody_nobody_knows_may_have_the_terminal() {
 #[test]
 fn a_clear_that_was_never_pasted_over_a_stash_is_pasted_after_a_crash() {
     let mut bench = scheduled();
-    stop(&mut bench);
+    bench.stops();
     bench.on(prepared("h1"));
     let outcome = bench.evidence(screen(Composer::Stashed, Activity::Idle));
     assert_eq!(texts_pasted(&outcome), ["/clear"]);
-    restart(&mut bench); // before it was done
+    bench.recovers(); // before it was done
     let mut pasted = Vec::new();
     for _ in 0..80 {
         pasted.extend(texts_pasted(&look(

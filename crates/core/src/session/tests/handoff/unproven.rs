@@ -1,10 +1,7 @@
 //! Agents that prove their new context with the next prompt only, and the way back inside a running
 //! agent.
 
-use super::handoff::{asked, prepared, stop, stops_agent, texts_pasted};
 use super::*;
-use crate::handoff::*;
-use crate::message::Purpose;
 
 fn codex() -> Bench {
     let mut profile = CLAUDE;
@@ -19,7 +16,7 @@ fn codex() -> Bench {
     let mut bench = Bench::working();
     bench.session.profile = profile;
     bench.on(asked("h1", Trigger::Agent));
-    stop(&mut bench);
+    bench.stops();
     bench.on(prepared("h1"));
     bench
 }
@@ -69,7 +66,7 @@ fn a_prompt_that_the_old_context_took_is_followed_by_another_clear() {
     bench.prompt_accepted("c1", &wake);
     assert_eq!(bench.handoff().state, HandoffState::Prepared);
     assert_eq!(bench.session.record().generation.0, 1);
-    stop(&mut bench);
+    bench.stops();
     look(&mut bench, Composer::Empty);
     let clears = bench.own(Purpose::Clear).len();
     assert_eq!(clears, 2, "{:?}", bench.steps());
@@ -261,7 +258,7 @@ fn a_first_turn_that_nobody_typed_is_not_the_successors() {
             bench.prompt_accepted("c2", &wake);
         }
         assert_eq!(bench.handoff().state, HandoffState::Prompted, "{heard}");
-        stop(&mut bench);
+        bench.stops();
         assert_eq!(bench.handoff().state, HandoffState::Done, "{heard}");
     }
 }
@@ -359,11 +356,7 @@ fn an_old_conversation_that_cannot_be_resumed_ends_the_way_back() {
     bench.session.profile.resume_command = None;
     bench.session.rec.handoff.as_mut().unwrap().relaunches = 1;
     bench.session.wake_failed(bench.now);
-    bench.on(Event::Exited {
-        launch: 1,
-        code: None,
-        signal: Some(15),
-    });
+    bench.is_killed(1, 15);
     assert_eq!(bench.handoff().course, Course::BackStarting);
     bench.on(Event::NotResumed { launch: 2 });
     assert_eq!(bench.handoff().state, HandoffState::Abandoned);

@@ -1,9 +1,6 @@
 //! Handing off a session whose agent has ended: what sm wrote down itself needs no agent.
 
-use super::handoff::*;
 use super::*;
-use crate::handoff::*;
-use crate::ids::HandoffId;
 
 fn by_ledger(id: &str) -> Event {
     let Event::HandoffAsked { handoff, guards } = asked(id, Trigger::Person) else {
@@ -29,11 +26,7 @@ fn prepared_with(id: &str, content: &str) -> Event {
 
 fn killed() -> Bench {
     let mut bench = Bench::working();
-    bench.on(Event::Exited {
-        launch: 1,
-        code: None,
-        signal: Some(9),
-    });
+    bench.is_killed(1, 9);
     assert_eq!(bench.state(), "exited");
     bench
 }
@@ -53,15 +46,12 @@ fn a_killed_agent_is_started_in_a_new_context_with_the_document() {
     assert!(prompt.starts_with("Read /data/handoffs/x/document.md and continue"));
     assert!(prompt.ends_with("# Goal\nship it"), "{prompt}");
     assert_eq!(bench.session.record().generation.0, 2);
-    bench.on(Event::Started {
-        launch: 2,
-        process: Process { pid: 8, start: 80 },
-    });
+    bench.started(2);
     bench.context("c2");
     bench.prompt_accepted("c2", &prompt);
     assert_eq!(bench.handoff().state, HandoffState::Prompted);
     assert_eq!(bench.handoff().author, Author::Ledger);
-    stop(&mut bench);
+    bench.stops();
     assert_eq!(bench.handoff().state, HandoffState::Done);
 }
 
@@ -69,11 +59,7 @@ fn a_killed_agent_is_started_in_a_new_context_with_the_document() {
 fn one_that_was_ended_or_lost_is_handed_off_too() {
     let mut bench = Bench::idle();
     bench.on(Event::KillAsked);
-    bench.on(Event::Exited {
-        launch: 1,
-        code: Some(0),
-        signal: None,
-    });
+    bench.exits(1, 0);
     bench.on(by_ledger("h1"));
     assert_eq!(launches(&bench.on(prepared_with("h1", "x"))).len(), 1);
 
