@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use crate::config::distance;
+use sm_core::nearest::distance;
 
 /// Most sessions that an error lists.
 const LISTED: usize = 8;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use sm_daemon::config::{Config, ConfigError, KEYS, LogLevel, TmuxSocket, reference};
+use sm_settings::SettingsError;
 use sm_store::Durability;
 
 fn parse(text: &str) -> Result<Config, ConfigError> {
@@ -151,12 +152,12 @@ fn an_unknown_key_names_file_line_and_the_nearest_key() {
         ),
     ] {
         let error = parse(file).unwrap_err();
-        let ConfigError::UnknownKey {
+        let ConfigError::File(SettingsError::UnknownKey {
             line: l,
             key: k,
             nearest: n,
             ..
-        } = &error
+        }) = &error
         else {
             panic!("{file:?}: {error}");
         };
@@ -253,7 +254,7 @@ fn a_wrong_value_says_what_is_expected() {
     ] {
         let error = parse(file).unwrap_err();
         assert!(
-            matches!(error, ConfigError::WrongValue { .. }),
+            matches!(error, ConfigError::File(SettingsError::WrongValue { .. })),
             "{file:?}: {error}"
         );
         assert!(error.to_string().contains(says), "{file:?}: {error}");
@@ -281,7 +282,10 @@ fn what_is_not_toml_is_told_with_its_line() {
     }
     let large = vec![b'#'; 2 << 20];
     let error = Config::parse(&large, Path::new("/c/config.toml"), None).unwrap_err();
-    assert!(matches!(error, ConfigError::TooLarge { .. }), "{error}");
+    assert!(
+        matches!(error, ConfigError::File(SettingsError::TooLarge { .. })),
+        "{error}"
+    );
     // Deep nesting is refused by the parser, not by the stack.
     let deep = format!("a = {}", "[".repeat(200_000));
     assert!(parse(&deep).is_err());
@@ -291,7 +295,10 @@ fn what_is_not_toml_is_told_with_its_line() {
 fn what_cannot_be_read_is_an_error() {
     let dir = tempfile::tempdir().unwrap();
     let error = Config::load(dir.path()).unwrap_err();
-    assert!(matches!(error, ConfigError::Read { .. }), "{error}");
+    assert!(
+        matches!(error, ConfigError::File(SettingsError::Read { .. })),
+        "{error}"
+    );
     assert!(
         error
             .to_string()

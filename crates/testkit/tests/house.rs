@@ -11,12 +11,13 @@ fn crates() -> PathBuf {
 }
 
 /// What each crate of ours may depend on among the others. The order is the direction.
-const MAY_KNOW: [(&str, &[&str]); 14] = [
+const MAY_KNOW: [(&str, &[&str]); 15] = [
     ("core", &[]),
     ("agents", &["core"]),
     ("ledger", &["core"]),
     ("term", &[]),
     ("client", &[]),
+    ("settings", &["core"]),
     ("hook", &["client"]),
     ("channel", &["client"]),
     ("store", &["core"]),
@@ -24,12 +25,14 @@ const MAY_KNOW: [(&str, &[&str]); 14] = [
     ("llm", &[]),
     (
         "agent",
-        &["core", "agents", "ledger", "term", "client", "llm"],
+        &[
+            "core", "agents", "ledger", "term", "client", "settings", "llm",
+        ],
     ),
     (
         "daemon",
         &[
-            "core", "agents", "ledger", "term", "store", "runtime", "client",
+            "core", "agents", "ledger", "term", "store", "runtime", "client", "settings",
         ],
     ),
     (

@@ -6,7 +6,6 @@ use std::path::Path;
 
 use toml::de::{DeTable, DeValue};
 
-use super::read::bytes;
 use super::{Config, ConfigError};
 
 /// Adds the rule to the file. What comes out is read before it takes the file's place.
@@ -15,7 +14,7 @@ pub fn keep(path: &Path, rule: &str) -> Result<(), ConfigError> {
         path: path.to_path_buf(),
         source,
     };
-    let before = bytes(path)?.unwrap_or_default();
+    let before = sm_settings::load(path)?.unwrap_or_default();
     let config = Config::parse(&before, path)?;
     if config.approvals.allow.iter().any(|have| have == rule) {
         return Ok(());

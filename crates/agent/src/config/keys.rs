@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use sm_llm::{Api, Secret, Thinking};
-use toml::de::DeValue;
+use sm_settings::{DeValue, boolean, list};
 
 use super::{Config, Save};
 use crate::approval::{Mode, Rule};
@@ -365,70 +365,13 @@ pub(crate) fn thinking(word: &str) -> Option<Thinking> {
 }
 
 fn text(value: &DeValue<'_>) -> Option<String> {
-    match value {
-        DeValue::String(text) if !text.contains('\0') => Some(text.to_string()),
-        DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Array(_)
-        | DeValue::Table(_) => None,
-    }
-}
-
-fn list(value: &DeValue<'_>) -> Option<Vec<String>> {
-    const LONGEST: usize = 1024;
-    match value {
-        DeValue::Array(items) if items.len() <= LONGEST => {
-            items.iter().map(|item| text(item.get_ref())).collect()
-        }
-        DeValue::Array(_)
-        | DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Boolean(_)
-        | DeValue::Datetime(_)
-        | DeValue::Table(_) => None,
-    }
-}
-
-fn boolean(value: &DeValue<'_>) -> Option<bool> {
-    match value {
-        DeValue::Boolean(value) => Some(*value),
-        DeValue::Array(_)
-        | DeValue::String(_)
-        | DeValue::Integer(_)
-        | DeValue::Float(_)
-        | DeValue::Datetime(_)
-        | DeValue::Table(_) => None,
-    }
+    sm_settings::text(value).map(str::to_owned)
 }
 
 fn number(value: &DeValue<'_>) -> Option<u64> {
-    match value {
-        DeValue::Integer(number) => u64::from_str_radix(number.as_str(), number.radix())
-            .ok()
-            .filter(|n| *n <= 1_000_000_000),
-        DeValue::Array(_)
-        | DeValue::String(_)
-        | DeValue::Boolean(_)
-        | DeValue::Float(_)
-        | DeValue::Datetime(_)
-        | DeValue::Table(_) => None,
-    }
+    sm_settings::number(value).filter(|n| *n <= 1_000_000_000)
 }
 
 fn duration(text: &str) -> Option<Duration> {
-    let digits = text.find(|c: char| !c.is_ascii_digit())?;
-    let (number, unit) = text.split_at(digits);
-    let unit = match unit.trim() {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        _ => return None,
-    };
-    let time = Duration::from_millis(number.parse::<u64>().ok()?.checked_mul(unit)?);
-    (!time.is_zero() && time <= Duration::from_secs(24 * 3600)).then_some(time)
+    sm_settings::duration(text, Duration::from_secs(24 * 3600))
 }

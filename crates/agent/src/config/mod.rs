@@ -14,6 +14,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use sm_llm::{Api, Secret, Thinking};
+use sm_settings::SettingsError;
 
 use crate::approval::Mode;
 use crate::handoff::Threshold;
@@ -129,39 +130,11 @@ impl Default for Config {
 
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
-    #[error("cannot read {}: {source}", path.display())]
-    Read {
-        path: PathBuf,
-        source: std::io::Error,
-    },
+    #[error(transparent)]
+    File(#[from] SettingsError),
     #[error("cannot write {}: {source}", path.display())]
     Write {
         path: PathBuf,
         source: std::io::Error,
-    },
-    #[error("{} is larger than {limit} bytes", path.display())]
-    TooLarge { path: PathBuf, limit: u64 },
-    #[error("{}, line {line}: it is not UTF-8 text", path.display())]
-    NotText { path: PathBuf, line: usize },
-    #[error("{}, line {line}: it is not TOML: {message}", path.display())]
-    Syntax {
-        path: PathBuf,
-        line: usize,
-        message: String,
-    },
-    #[error("{}, line {line}: unknown key `{key}`; the nearest valid key is `{nearest}`", path.display())]
-    UnknownKey {
-        path: PathBuf,
-        line: usize,
-        key: String,
-        nearest: String,
-    },
-    #[error("{}, line {line}: `{key}` is {got}; expected {expected}", path.display())]
-    WrongValue {
-        path: PathBuf,
-        line: usize,
-        key: String,
-        got: String,
-        expected: String,
     },
 }

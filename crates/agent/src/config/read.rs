@@ -1,24 +1,16 @@
-//! From the file to a [`Config`]. Bounded; never panics, whatever the file holds; the first mistake
-//! in the order of the file is the one that is told.
+//! From `agent.toml` to a [`Config`].
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::Path;
 
-use sm_core::nearest::nearest;
-use toml::de::{DeTable, DeValue};
+use sm_settings::DeValue;
 
 use super::keys::{KEYS, Key};
 use super::{Config, ConfigError};
 
-const LARGEST: u64 = 1024 * 1024;
-/// A file has so many names of a person's own at most.
-const MOST: usize = 1_000;
-
 impl Config {
     /// A missing file is the defaults.
     pub fn load(path: &Path) -> Result<Self, ConfigError> {
-        Ok(match bytes(path)? {
+        Ok(match sm_settings::load(path)? {
             Some(bytes) => Self::parse(&bytes, path)?,
             None => Self::default(),
         })
@@ -26,225 +18,28 @@ impl Config {
 
     /// Pure; `path` is for messages.
     pub fn parse(bytes: &[u8], path: &Path) -> Result<Self, ConfigError> {
-        let path_buf = || path.to_path_buf();
-        if bytes.len() as u64 > LARGEST {
-            return Err(ConfigError::TooLarge {
-                path: path_buf(),
-                limit: LARGEST,
-            });
-        }
-        let text = std::str::from_utf8(bytes).map_err(|e| ConfigError::NotText {
-            path: path_buf(),
-            line: line_of(bytes, e.valid_up_to()),
-        })?;
-        let document = DeTable::parse(text).map_err(|e| ConfigError::Syntax {
-            path: path_buf(),
-            line: line_of(bytes, e.span().map_or(0, |span| span.start)),
-            message: e.message().replace('\n', "; "),
-        })?;
-        let mut reading = Reading {
-            config: Self::default(),
-            mistakes: Vec::new(),
-            seen: 0,
-        };
-        reading.table(&mut Vec::new(), document.get_ref());
-        let first = reading.mistakes.into_iter().min_by_key(|(at, _)| *at);
-        let Some((at, mistake)) = first else {
-            return Ok(reading.config);
-        };
-        let line = line_of(bytes, at);
-        Err(match mistake {
-            Mistake::Unknown { key, nearest } => ConfigError::UnknownKey {
-                path: path_buf(),
-                line,
-                nearest,
-                key,
-            },
-            Mistake::Wrong { key, got, expected } => ConfigError::WrongValue {
-                path: path_buf(),
-                line,
-                key,
-                got,
-                expected,
-            },
-        })
+        let mut config = Self::default();
+        sm_settings::parse(bytes, path, &KEYS, &mut config)?;
+        Ok(config)
     }
 }
 
-/// What the file holds; `None` if there is none.
-pub(super) fn bytes(path: &Path) -> Result<Option<Vec<u8>>, ConfigError> {
-    let failed = |source| ConfigError::Read {
-        path: path.to_path_buf(),
-        source,
-    };
-    let file = match File::open(path) {
-        Ok(file) => file,
-        Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(e) => return Err(failed(e)),
-    };
-    let mut bytes = Vec::new();
-    file.take(LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(failed)?;
-    Ok(Some(bytes))
-}
-
-enum Mistake {
-    Unknown {
-        key: String,
-        nearest: String,
-    },
-    Wrong {
-        key: String,
-        got: String,
-        expected: String,
-    },
-}
-
-struct Reading {
-    config: Config,
-    /// Where in the file, and what.
-    mistakes: Vec<(usize, Mistake)>,
-    seen: usize,
-}
-
-impl Reading {
-    fn table(&mut self, at: &mut Vec<String>, entries: &DeTable<'_>) {
-        for (name, value) in entries {
-            self.seen += 1;
-            if self.seen > MOST {
-                return;
-            }
-            at.push(name.get_ref().to_string());
-            let key = KEYS.iter().find(|key| names(key.path, at).is_some());
-            if let Some(key) = key {
-                self.key(key, at, value.get_ref(), value.span().start);
-            } else if is_table(at) {
-                match value.get_ref() {
-                    DeValue::Table(inner) => self.table(at, inner),
-                    other => self.mistakes.push((
-                        value.span().start,
-                        Mistake::Wrong {
-                            key: shown(at),
-                            got: describe(other),
-                            expected: "a table".into(),
-                        },
-                    )),
-                }
-            } else {
-                self.unknown(at, value.get_ref(), name.span().start);
-            }
-            at.pop();
-        }
+impl sm_settings::Key<Config> for Key {
+    fn path(&self) -> &'static str {
+        self.path
     }
 
-    fn key(&mut self, key: &Key, at: &[String], value: &DeValue<'_>, place: usize) {
-        let names = names(key.path, at).unwrap_or_default();
-        if (key.set)(&mut self.config, &names, value).is_none() {
-            let got = match key.secret {
-                true => "not that".into(),
-                false => describe(value),
-            };
-            self.mistakes.push((
-                place,
-                Mistake::Wrong {
-                    key: shown(at),
-                    got,
-                    expected: key.takes.replace('`', ""),
-                },
-            ));
-        }
+    fn set(&self, config: &mut Config, names: &[String], value: &DeValue<'_>) -> Option<()> {
+        (self.set)(config, names, value)
     }
 
-    fn unknown(&mut self, at: &[String], value: &DeValue<'_>, place: usize) {
-        let mut at = at.to_vec();
-        // A whole unknown table is told by its first key: that is where the mistake shows.
-        if let DeValue::Table(inner) = value {
-            let first = inner.iter().min_by_key(|(name, _)| name.span().start);
-            at.extend(first.map(|(name, _)| name.get_ref().to_string()));
-        }
-        let candidates: Vec<String> = KEYS.iter().map(|key| fitted(key.path, &at)).collect();
-        let key = shown(&at);
-        let nearest = nearest(&key, candidates.iter().map(String::as_str));
-        let nearest = nearest.unwrap_or_default().to_owned();
-        self.mistakes
-            .push((place, Mistake::Unknown { key, nearest }));
+    fn expects(&self) -> String {
+        self.takes.replace('`', "")
     }
-}
 
-/// The person's own names, if this is where the key stands.
-fn names(path: &str, at: &[String]) -> Option<Vec<String>> {
-    let parts: Vec<&str> = path.split('.').collect();
-    if parts.len() != at.len() {
-        return None;
+    fn is_secret(&self) -> bool {
+        self.secret
     }
-    let mut names = Vec::new();
-    for (part, name) in parts.iter().zip(at) {
-        match *part {
-            "*" => names.push(name.clone()),
-            part if part == name => {}
-            _ => return None,
-        }
-    }
-    Some(names)
-}
-
-fn is_table(at: &[String]) -> bool {
-    KEYS.iter().any(|key| {
-        let parts: Vec<&str> = key.path.split('.').collect();
-        parts.len() > at.len()
-            && parts
-                .iter()
-                .zip(at)
-                .all(|(part, name)| *part == "*" || part == name)
-    })
-}
-
-/// A key's path with the names that stand in the file.
-fn fitted(path: &str, at: &[String]) -> String {
-    let parts = path
-        .split('.')
-        .enumerate()
-        .map(|(n, part)| match (part, at.get(n)) {
-            ("*", Some(name)) => bounded(name),
-            (part, _) => part.to_owned(),
-        });
-    parts.collect::<Vec<_>>().join(".")
-}
-
-fn shown(at: &[String]) -> String {
-    let parts: Vec<String> = at.iter().map(|part| bounded(part)).collect();
-    parts.join(".")
-}
-
-fn describe(value: &DeValue<'_>) -> String {
-    match value {
-        DeValue::String(text) => format!("the text {:?}", bounded(text)),
-        DeValue::Integer(number) => format!("the number {}", bounded(number.as_str())),
-        DeValue::Float(number) => format!("the number {}", bounded(number.as_str())),
-        DeValue::Boolean(value) => value.to_string(),
-        DeValue::Datetime(_) => "a date".into(),
-        DeValue::Array(_) => "a list of something else".into(),
-        DeValue::Table(_) => "a table".into(),
-    }
-}
-
-/// What is repeated in a message stays short and on one line.
-fn bounded(text: &str) -> String {
-    const MOST: usize = 60;
-    let mut out: String = text
-        .chars()
-        .take(MOST)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(MOST).is_some() {
-        out.push('…');
-    }
-    out
-}
-
-fn line_of(bytes: &[u8], at: usize) -> usize {
-    1 + bytes.iter().take(at).filter(|b| **b == b'\n').count()
 }
 
 #[cfg(test)]

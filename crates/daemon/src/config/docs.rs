@@ -36,7 +36,7 @@ pub fn reference() -> String {
                 out,
                 "| `{}` | {} | `{}` | {} |",
                 key.name(),
-                key.expects(),
+                key.takes,
                 key.default,
                 key.doc
             );

@@ -33,10 +33,6 @@ impl Key {
             .rsplit_once('.')
             .map_or(self.path, |(_, name)| name)
     }
-    /// What the key takes, in words.
-    pub fn expects(&self) -> String {
-        self.takes.to_string()
-    }
 }
 
 /// What a key takes, and where it goes.

@@ -1,8 +1,7 @@
 //! What `config.toml` says, typed, checked and with its defaults.
 //!
 //! [`KEYS`] is the one table of keys: reading, unknown-key suggestions and `docs/config.md` all come
-//! from it. A config that is not understood completely is never used in part: a mistyped key that
-//! is silently ignored would be a setting that a person believes in.
+//! from it. A config that is not understood completely is never used in part.
 
 mod context;
 mod docs;
@@ -19,5 +18,3 @@ pub use settings::{
     Agent, Agents, Channel, Config, Daemon, Delivery, Gate, Generic, Handoff, Layout, LogLevel,
     Notify, Retention, Run, Store, Tmux, TmuxSocket,
 };
-
-pub(crate) use sm_core::nearest::{distance, nearest};
