@@ -1,0 +1,41 @@
+//! Messages: one that is sent, and what became of it.
+
+use serde::{Deserialize, Serialize};
+
+/// A message and what is known about it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct MessageView {
+    pub id: String,
+    pub session: String,
+    pub from: SenderView,
+    pub mode: String,
+    pub state: String,
+    pub reason: Option<String>,
+    pub way: Option<String>,
+    pub proof: Option<String>,
+    pub text: String,
+    pub created_at: String,
+    pub changed_at: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SenderView {
+    /// `person`, `session` or `sm`.
+    pub kind: String,
+    pub id: Option<String>,
+    pub name: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct SendBody {
+    pub id: String,
+    pub text: String,
+    /// `sequential`, `important` or `urgent`.
+    pub mode: Option<String>,
+    pub raw: bool,
+    /// The sending session's id; `x-sm-secret` has to prove it.
+    pub from: Option<String>,
+    pub notify: bool,
+    pub expires_ms: Option<u64>,
+}

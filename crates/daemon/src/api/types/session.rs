@@ -1,0 +1,161 @@
+//! Sessions: how one looks, and what is asked of it.
+
+use serde::{Deserialize, Serialize};
+
+/// A session, as `sm show --json` prints it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct SessionView {
+    pub id: String,
+    pub name: String,
+    pub agent: String,
+    pub state: String,
+    pub state_reason: String,
+    /// Since when it is in this state.
+    #[serde(default)]
+    pub state_since: String,
+    pub generation: u32,
+    pub compactions: u32,
+    pub conversation_id: Option<String>,
+    pub transcript_path: Option<String>,
+    pub cwd: String,
+    pub parent: Option<String>,
+    pub children: Vec<String>,
+    pub context: ContextView,
+    pub tmux: TmuxView,
+    /// The `sm run` in whose terminal it lives, if it has none of ours.
+    #[serde(default)]
+    pub run: Option<RunView>,
+    pub pid: Option<u32>,
+    pub exit_code: Option<i32>,
+    pub last_handoff_path: Option<String>,
+    /// The handoff that is under way.
+    #[serde(default)]
+    pub handoff: Option<OpenHandoffView>,
+    /// The last handoff, if it failed and nobody has gone on with the session since.
+    #[serde(default)]
+    pub failed_handoff: Option<FailedHandoffView>,
+    /// The same as `context.tokens`, 0 while that is unknown: the name older programs know.
+    #[serde(default)]
+    pub tokens_used: u64,
+    /// The file its terminal's output goes to now; earlier parts lie beside it.
+    pub log_file: Option<String>,
+    pub turn: u64,
+    pub created_at: String,
+    /// When anything of it last changed.
+    pub changed_at: String,
+    pub queue: QueueView,
+    /// What a person should look at, if anything.
+    pub attention: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OpenHandoffView {
+    pub id: String,
+    pub state: String,
+    pub created_at: String,
+}
+
+/// A handoff that ended without a successor.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailedHandoffView {
+    pub id: String,
+    /// `rolled_back` or `abandoned`.
+    pub state: String,
+    pub reason: String,
+    pub at: String,
+    /// Our copy of its document, to hand off with once more.
+    pub document: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct ContextView {
+    pub used_percentage: Option<f64>,
+    pub tokens: Option<u64>,
+    pub window: Option<u64>,
+    pub source: Option<String>,
+    pub at: Option<String>,
+    /// When we last heard of it, from whatever source.
+    pub last_sample_at: Option<String>,
+    /// Its agent works and has told nothing since then.
+    pub quiet_since: Option<String>,
+    /// Percentage points per hour, over the last hour.
+    pub trend: Option<f64>,
+    /// From so many percent on it is critical, as it is configured for this session.
+    #[serde(default)]
+    pub critical: Option<u8>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct TmuxView {
+    pub socket: Option<String>,
+    pub session: Option<String>,
+    pub pane: Option<String>,
+}
+
+/// An agent in a person's own terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunView {
+    pub pid: u32,
+    pub tty: Option<String>,
+    pub channel: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+pub struct QueueView {
+    /// Messages not yet consumed.
+    pub queued: usize,
+    pub held: usize,
+    pub held_reason: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct NewSessionBody {
+    /// Made by the caller, so that a repeat is the same session.
+    pub id: Option<String>,
+    /// `claude`, `codex`, or `generic` with `command`.
+    pub agent: String,
+    pub name: Option<String>,
+    pub cwd: String,
+    /// For the agent program.
+    pub args: Vec<String>,
+    /// The program and its arguments, for `generic`.
+    pub command: Vec<String>,
+    pub prompt: Option<String>,
+    /// The caller's environment. Never written to disk.
+    pub env: Vec<(String, String)>,
+    pub parent: Option<String>,
+    pub cols: Option<u16>,
+    pub rows: Option<u16>,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct RestoreBody {
+    pub env: Vec<(String, String)>,
+    pub cols: Option<u16>,
+    pub rows: Option<u16>,
+    /// Start in a new conversation instead of resuming.
+    pub fresh: bool,
+}
+
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PatchBody {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Whether its agent is told how full its context is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub watch: Option<bool>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct OutputView {
+    pub text: String,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct AttachView {
+    /// The command that attaches to the session's terminal.
+    pub argv: Vec<String>,
+}
