@@ -9,6 +9,7 @@ use sm_core::Timestamp;
 use sm_core::lines::MAX_LINE;
 use sm_ledger::dialect::{Follow, Growth, Stats};
 use sm_ledger::{Dialect, Ledger, Reader, Record, Told};
+use std::borrow::Cow;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
@@ -91,27 +92,30 @@ impl Kept {
         }
     }
 
-    /// The same, with more in it.
-    pub fn with_ledgers(&self, ledger: Ledger, before: Option<Box<Ledger>>) -> Self {
-        Self {
+    /// The same, with more in it; itself where nothing was added to either.
+    pub fn with_ledgers<'a>(
+        &'a self,
+        ledger: Cow<'a, Ledger>,
+        before: Option<Cow<'a, Ledger>>,
+    ) -> Cow<'a, Self> {
+        if let (Cow::Borrowed(_), None | Some(Cow::Borrowed(_))) = (&ledger, &before) {
+            return Cow::Borrowed(self);
+        }
+        Cow::Owned(Self {
             conversation: self.conversation.clone(),
             transcript: self.transcript.clone(),
-            ledger,
-            before,
+            ledger: ledger.into_owned(),
+            before: before.map(|before| Box::new(before.into_owned())),
             earlier: self.earlier.clone(),
             ..*self
-        }
+        })
     }
 
     /// The same, with what people said before it began, and the document it began with.
-    pub fn going_on(&self, earlier: &[String], document: Option<&str>) -> Self {
-        let joined = |ledger: &Ledger| {
-            let mut joined = ledger.after(earlier);
-            joined.begin_with(document.unwrap_or_default());
-            joined
-        };
-        let before = self.before.as_ref().map(|before| Box::new(joined(before)));
-        self.with_ledgers(joined(&self.ledger), before)
+    pub fn going_on(&self, earlier: &[String], document: Option<&str>) -> Cow<'_, Self> {
+        let before = self.before.as_deref();
+        let before = before.map(|before| joined(before, earlier, document));
+        self.with_ledgers(joined(&self.ledger, earlier, document), before)
     }
 
     /// What was said before is not looked for again: those contexts are over.
@@ -132,6 +136,14 @@ impl Kept {
             && self.generation == source.generation
             && self.transcript == source.transcript
     }
+}
+
+fn joined<'a>(ledger: &'a Ledger, earlier: &[String], document: Option<&str>) -> Cow<'a, Ledger> {
+    let mut joined = ledger.after(earlier);
+    if let Some(document) = document {
+        joined.to_mut().begin_with(document);
+    }
+    joined
 }
 
 /// How far a transcript was read.
@@ -472,7 +484,7 @@ mod tests {
         let all = ["the goal", "no regex", "through a hook", "be quick"];
         assert_eq!(texts(&whole.ledger), all);
         assert_eq!(
-            whole.ledger.summary.map(|s| s.text).as_deref(),
+            whole.ledger.summary.as_ref().map(|s| s.text.as_str()),
             Some("# Notes")
         );
         // it is not looked for again
@@ -480,6 +492,8 @@ mod tests {
         assert_eq!(earlier(kept, folder, |_| Vec::new()), expected);
         let second = load(folder, 2).unwrap();
         assert_eq!(earlier(&second, folder, |_| Vec::new()), [""; 0]);
+        // what has nothing before it is not copied
+        assert!(matches!(second.going_on(&[], None), Cow::Borrowed(_)));
     }
 
     #[test]

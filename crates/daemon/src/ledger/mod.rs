@@ -167,8 +167,7 @@ async fn with_told<T: Send + 'static>(
                 kept.remember(&earlier);
             }
             let document = began_with.as_deref().and_then(keep::begun_with);
-            let completed = told::completed(kept, &messages.told_to(kept.generation));
-            let whole = completed.as_ref().unwrap_or(kept);
+            let whole = told::completed(kept, &messages.told_to(kept.generation));
             if whole.is_empty() {
                 return None;
             }

@@ -6,6 +6,7 @@ use crate::hub::{Handle, Hub, lock};
 use sm_core::{Message, MessageMeta, Purpose, Sender, Timestamp, words};
 use sm_ledger::Told;
 use sm_store::{MessageRow, Which};
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -68,8 +69,8 @@ fn of(row: &MessageRow, generation: u32) -> Option<Told> {
     Some(Told { text, at })
 }
 
-/// With what was told and is not in it. None: all of it is.
-pub(super) fn completed(kept: &Kept, told: &[Told]) -> Option<Kept> {
+/// With what was told and is not in it.
+pub(super) fn completed<'a>(kept: &'a Kept, told: &[Told]) -> Cow<'a, Kept> {
     // what came before the last compaction is missing from what was known then
     let compacted = match kept.before {
         Some(_) => kept.ledger.since.unwrap_or(Timestamp(i64::MIN)),
@@ -79,16 +80,7 @@ pub(super) fn completed(kept: &Kept, told: &[Told]) -> Option<Kept> {
     let (earlier, later) = told.split_at(now);
     let ledger = kept.ledger.with_told(later);
     let before = kept.before.as_ref().map(|before| before.with_told(earlier));
-    let same = matches!(ledger, std::borrow::Cow::Borrowed(_))
-        && !matches!(before, Some(std::borrow::Cow::Owned(_)));
-    if same {
-        return None;
-    }
-    let (ledger, before) = (
-        ledger.into_owned(),
-        before.map(|b| Box::new(b.into_owned())),
-    );
-    Some(kept.with_ledgers(ledger, before))
+    kept.with_ledgers(ledger, before)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use super::people::Directive;
 use super::{Ledger, SUMMARY, Summary};
 use crate::text;
 use sm_core::words;
+use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// The oldest hold the goal, the newest what it became.
@@ -44,9 +45,12 @@ impl Ledger {
         self.summary = Some(Summary { text, line, time });
     }
 
-    /// With what was said before, and without what `sm` said.
-    #[must_use]
-    pub fn after(&self, earlier: &[String]) -> Self {
+    /// With what was said before, and without what `sm` said; as it is if that is nothing.
+    pub fn after(&self, earlier: &[String]) -> Cow<'_, Self> {
+        let of_sm = |said: &Directive| words::is_of_sm(&said.text);
+        if earlier.is_empty() && !self.people.said.iter().any(of_sm) {
+            return Cow::Borrowed(self);
+        }
         let mut known = self.clone();
         // a compaction of its own has taken those before it into its summary
         let context = if self.took_over() {
@@ -58,9 +62,9 @@ impl Ledger {
         known.people.said = earlier
             .iter()
             .map(|text| said_at_no_line(text, context))
-            .chain(now.into_iter().filter(|said| !words::is_of_sm(&said.text)))
+            .chain(now.into_iter().filter(|said| !of_sm(said)))
             .collect::<VecDeque<_>>();
-        known
+        Cow::Owned(known)
     }
 
     /// What is to be remembered of the contexts until now by those that come after.
@@ -153,7 +157,8 @@ mod tests {
     fn the_goal_of_a_third_context_is_that_of_the_first() {
         let earlier = ledger(&["Port the invoice module to the new ledger API."]).remembered(&[]);
         let earlier = ledger(&[WAKE]).remembered(&earlier);
-        let third = ledger(&[WAKE, "Keep the public names."]).after(&earlier);
+        let third = ledger(&[WAKE, "Keep the public names."]);
+        let third = third.after(&earlier);
         let text = document(&third, &Frame::default(), 4_000);
         assert!(
             text.contains("## Objective\nPort the invoice module to the new ledger API.\nLatest message: Keep the public names.\n"),
