@@ -12,7 +12,8 @@ use sm_daemon::handoff::{Sources, Verdict, judge, read, verdict};
 use sm_daemon::{clock, pins};
 
 use super::rotation::Event;
-use super::session::{Leaving, Session, Then};
+use super::session::{Session, Then};
+use super::state::Leaving;
 
 const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
 const NOTHING_SCHEDULED: &str = "no handoff is scheduled for this session";

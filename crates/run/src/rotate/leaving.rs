@@ -19,7 +19,8 @@ use super::background;
 use super::document::{self, Given, Heading, INLINE, LEDGER_BUDGET};
 use super::folder::{Dead, last_dead};
 use super::rotation::{Document, Moment, Why};
-use super::session::{Handed, Leaving, Session, State};
+use super::session::Session;
+use super::state::{Handed, Leaving, State};
 use super::transcript::{dialect, last_words};
 use crate::brain::Control;
 

@@ -19,7 +19,8 @@ use sm_daemon::ask::secret_hash;
 use sm_daemon::pins;
 
 use super::arguments;
-use super::session::{Session, Setup};
+use super::session::Session;
+use super::state::Setup;
 
 /// For one question of ours to the daemon.
 const PATIENCE: Duration = Duration::from_secs(1);

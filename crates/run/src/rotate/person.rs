@@ -9,7 +9,8 @@ use sm_core::AgentKind;
 use sm_core::signal::Activity;
 
 use super::desk::keep;
-use super::session::{Session, State};
+use super::session::Session;
+use super::state::State;
 use crate::brain::Control;
 use crate::typed::as_paste;
 
@@ -215,7 +216,7 @@ mod tests {
     use super::*;
     use crate::rotate::folder::Folder;
     use crate::rotate::rotation::{Rotation, Rules};
-    use crate::rotate::session::Setup;
+    use crate::rotate::state::Setup;
 
     fn session(home: &Path, agent: AgentKind) -> (Session, UnixStream) {
         let var = |key: &str| (key == "SM_HOME").then(|| home.as_os_str().to_owned());

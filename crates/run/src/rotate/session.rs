@@ -1,10 +1,9 @@
-//! What is known of the running agent, and what its hooks mean for the rotation. The only place
-//! where the machine is stepped.
+//! What the running agent's hooks mean for the rotation. The only place where the machine is stepped.
 //!
 //! It must never answer for another process than the agent, nor keep a hook waiting longer than
 //! hooks wait.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::io::Write;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,24 +11,20 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use sm_agents::{answer, kind, parse_hook};
-use sm_channel::{ChannelName, DotFile, HandoffId, Place, Put, RealFiles, SessionLine};
-use sm_client::Paths;
-use sm_client::process::Process;
+use sm_channel::{HandoffId, SessionLine};
 use sm_core::effect::Answer;
 use sm_core::signal::{BreakReason, ContextSource, EndReason, Origin, Signal};
-use sm_core::{AgentKind, ConversationId, Trigger};
-use sm_daemon::{Keeper, clock};
+use sm_core::{AgentKind, ConversationId};
+use sm_daemon::clock;
 
 use super::desk::Desk;
 use super::document::gives_inline;
-use super::folder::{About, Folder};
 use super::hands::Entries;
-use super::leaving::By;
-use super::level::{Reading, counted, status_line};
+use super::level::{Reading, counted};
 use super::link::Link;
-use super::person::Replay;
 use super::pulse::Pulse;
-use super::rotation::{Document, Effect, Event, Moment, Rotation, Why};
+use super::rotation::{Effect, Event, Rotation};
+use super::state::{Leaving, Setup, State};
 use super::transcript::Follower;
 use super::words;
 use crate::brain::Control;
@@ -38,100 +33,6 @@ use crate::screen::{Flood, Screen};
 /// An agent writes its record a moment after it has spoken. A hook waits 230 ms in all.
 const FOR_THE_RECORD: Duration = Duration::from_millis(150);
 const LOOK_AGAIN: Duration = Duration::from_millis(15);
-
-/// What does not change while `sm run` runs.
-pub struct Setup {
-    pub agent: AgentKind,
-    /// Program and fixed arguments.
-    pub program: Vec<String>,
-    /// What the configuration says, and what the person wrote behind the agent's name.
-    pub args: Vec<String>,
-    /// How many of them are the configuration's.
-    pub fixed: usize,
-    pub cwd: PathBuf,
-    /// Where the agent keeps its own files.
-    pub agent_home: Option<PathBuf>,
-    pub hook_program: String,
-    pub id: String,
-    pub secret: String,
-    pub folder: Folder,
-    /// Of this instance of sm.
-    pub paths: Paths,
-    /// Where the terminal's output is written down.
-    pub log: Option<PathBuf>,
-    pub place: Place,
-    pub channel: ChannelName,
-    pub expiry: Option<Duration>,
-    pub gate: sm_daemon::config::Gate,
-    pub largest_document: u64,
-    /// How long the output of a program without hooks is quiet before it counts as idle.
-    pub quiet: Duration,
-    /// The window within which the agent was set to compact.
-    pub compact_window: Option<u64>,
-}
-
-/// A handoff on its way from one context to the next.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Handed {
-    pub id: HandoffId,
-    pub put: Put,
-    pub inline: String,
-    pub prompt: String,
-    pub by: By,
-}
-
-/// What a context is left for, once that is decided.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Leaving {
-    pub why: Why,
-    pub at: Moment,
-    pub document: Document,
-    pub background: Vec<String>,
-}
-
-pub struct State {
-    pub rotation: Rotation,
-    pub process: Option<Process>,
-    pub conversation: Option<ConversationId>,
-    pub follower: Option<Follower>,
-    pub keeper: Option<Keeper>,
-    pub generation: u32,
-    /// When the process was started.
-    pub begun: sm_core::Timestamp,
-    /// It began with our own prompt, and that turn is not over.
-    pub opening: bool,
-    /// The document that it began from.
-    pub from: Option<(String, By)>,
-    pub(super) window: Option<u64>,
-    pub(super) tokens: Option<u64>,
-    answered: bool,
-    /// When the running turn began.
-    pub turn_since: Option<sm_core::Timestamp>,
-    /// The agent said that a person has ended it.
-    pub person_exit: bool,
-    /// The process was told to end: what it says of its end is not a person's doing.
-    pub told_to_end: bool,
-    /// When the process took its last prompt, and what it was.
-    pub prompted: Option<(Instant, String)>,
-    /// What is to be given to the process that runs.
-    pub replay: Replay,
-    /// Tries in a row that failed, and when the next is due.
-    pub failures: u32,
-    pub again_at: Option<Instant>,
-    /// For the process that runs, not told yet.
-    pub pending: Option<Handed>,
-    /// For the next process.
-    pub prepared: Option<Handed>,
-    /// What was handed over with `sm handoff` and has not run: by its id, who asked and the text.
-    pub documents: HashMap<String, (Trigger, String)>,
-    pub asked: Option<String>,
-    /// What people have said in the contexts before this one.
-    pub earlier: Vec<String>,
-    /// The line of `.current-session` that is ours.
-    pub line: Option<SessionLine>,
-    shown: Option<String>,
-    ignored: Option<SessionLine>,
-}
 
 pub struct Session {
     pub setup: Setup,
@@ -181,35 +82,7 @@ impl Session {
         Self {
             desk: Mutex::new(Desk::new(setup.agent, Arc::clone(&screen))),
             setup,
-            state: Mutex::new(State {
-                rotation,
-                process: None,
-                conversation: None,
-                follower: None,
-                keeper: None,
-                generation: 0, // until the first begins
-                begun: clock::now(),
-                opening: false,
-                from: None,
-                window: None,
-                tokens: None,
-                answered: false,
-                turn_since: None,
-                person_exit: false,
-                told_to_end: false,
-                prompted: None,
-                replay: Replay::default(),
-                failures: 0,
-                again_at: None,
-                pending: None,
-                prepared: None,
-                documents: HashMap::new(),
-                asked: None,
-                earlier: Vec::new(),
-                line: None,
-                shown: None,
-                ignored: None,
-            }),
+            state: Mutex::new(State::new(rotation)),
             outbox: Mutex::new(VecDeque::new()),
             bell,
             channels: Mutex::new(()),
@@ -404,40 +277,6 @@ impl Session {
         self.write_about(state);
     }
 
-    /// `.current-session` belongs to the newest wrapper: a later one's is not taken back.
-    pub fn tell_current(&self, state: &mut State, line: SessionLine) {
-        let file = DotFile::new(self.setup.place.current_session());
-        let there = file.read(&mut RealFiles::default()).ok().flatten();
-        let newest = state.line.is_none() || there.is_none() || there == state.line;
-        if newest && let Err(error) = file.write(&mut RealFiles::default(), &line) {
-            self.log(&format!(".current-session was not written: {error}"));
-        }
-        state.line = Some(line);
-        state.shown = None;
-    }
-
-    pub fn write_about(&self, state: &State) {
-        let Some(wrapper) = Process::this() else {
-            return;
-        };
-        let about = About {
-            pid: wrapper.pid,
-            start: wrapper.start,
-            agent: self.setup.agent.as_str().to_owned(),
-            cwd: self.setup.cwd.to_string_lossy().into_owned(),
-            channel: self.setup.channel.to_string(),
-            generation: state.generation,
-            conversation: state.conversation.as_ref().map(ToString::to_string),
-            transcript: state.follower.as_ref().map(|f| f.path().to_path_buf()),
-            earlier: state.earlier.clone(),
-        };
-        if let Err(error) = self.setup.folder.write(&about) {
-            self.log(&format!(
-                "what is known of this run was not written: {error}"
-            ));
-        }
-    }
-
     /// Reads what the agent has written down meanwhile.
     fn read(&self, state: &mut State) {
         let Some(follower) = &mut state.follower else {
@@ -487,26 +326,6 @@ impl Session {
         })));
         self.show(state);
         effects
-    }
-
-    /// Keeps `.context-status`, as long as the agent that others see is ours.
-    fn show(&self, state: &mut State) {
-        let size = state.follower.as_ref().map_or(0, Follower::size);
-        let line = status_line(state.rotation.level(), size);
-        if state.shown.as_ref() == Some(&line) {
-            return;
-        }
-        let file = DotFile::new(self.setup.place.current_session());
-        let there = file.read(&mut RealFiles::default()).ok().flatten();
-        if there.is_some() && there == state.line {
-            let path = self.setup.place.context_status();
-            let new = path.with_extension(self.setup.id.as_str());
-            let written = std::fs::write(&new, &line).and_then(|()| std::fs::rename(&new, &path));
-            if let Err(error) = written {
-                self.log(&format!(".context-status was not written: {error}"));
-            }
-        }
-        state.shown = Some(line);
     }
 
     pub(super) fn carry_out(
@@ -559,56 +378,18 @@ impl Session {
 
     /// What no hook tells: a restart that another program asks for, a record that grows.
     pub fn look(&self) -> Option<Leaving> {
-        let file = DotFile::new(self.setup.place.restart_session());
-        let asked = file.read(&mut RealFiles::default()).ok().flatten();
         let mut state = self.lock();
         let state = &mut *state;
         state.process?;
         self.tend(state);
         self.read(state);
         let mut effects = self.sample(state, None);
-        if let (Some(asked), Some(line)) = (asked, &state.line) {
-            if asked.session == line.session {
-                // Gone before it is acted on: it is good for one restart.
-                match file.remove_of(&mut RealFiles::default(), &asked.session) {
-                    Ok(true) => effects.extend(state.rotation.step(Event::Signalled)),
-                    Ok(false) => {}
-                    Err(error) => self.log(&format!(".restart-session: {error}")),
-                }
-            } else if state.ignored.as_ref() != Some(&asked) {
-                self.log(&format!(
-                    ".restart-session names {}, but {} runs here: ignored",
-                    asked.session, line.session
-                ));
-                state.ignored = Some(asked);
-            }
+        if self.is_restart_asked(state) {
+            effects.extend(state.rotation.step(Event::Signalled));
         }
         match self.carry_out(state, "", effects, Then::Nothing).then {
             Then::Leave(leaving) => Some(leaving),
             Then::Nothing | Then::Consume(_) => None,
         }
-    }
-}
-
-impl State {
-    /// For a new process.
-    pub fn begin_again(&mut self, handed: Option<Handed>) {
-        self.begun = clock::now();
-        self.opening = handed.is_some();
-        self.process = None;
-        self.conversation = None;
-        self.follower = None;
-        self.tokens = None;
-        self.answered = false;
-        self.turn_since = None;
-        self.person_exit = false;
-        self.told_to_end = false;
-        self.prompted = None;
-        self.failures = 0;
-        self.again_at = None;
-        self.documents.clear();
-        self.asked = None;
-        self.generation += 1;
-        self.pending = handed;
     }
 }
