@@ -3,6 +3,8 @@
 
 mod faults;
 mod items;
+#[path = "../common/sum.rs"]
+mod sum;
 mod support;
 mod task;
 mod turns;

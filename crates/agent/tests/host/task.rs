@@ -5,8 +5,9 @@ use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
-use sm_testkit::model::{ScriptedModel, When};
+use sm_testkit::model::ScriptedModel;
 
+use crate::sum;
 use crate::support::{DOCUMENT, lines};
 
 struct Bench {
@@ -45,11 +46,6 @@ impl Bench {
             .stdin(Stdio::null());
         command
     }
-
-    fn when(&self, has: &str, act: &str) {
-        let (has, act) = (has.to_owned(), act.to_owned());
-        self.model.control(|c| c.when.push(When { has, act }));
-    }
 }
 
 fn result(output: &Output) -> Value {
@@ -58,32 +54,15 @@ fn result(output: &Output) -> Value {
     serde_json::from_str(last).unwrap_or_else(|_| panic!("{output:?}"))
 }
 
-const EDIT: &str = r#"TOOL: edit {"path":"sum.sh","old_text":"$1 - $2","new_text":"$1 + $2"}"#;
-
 #[test]
 fn a_real_task_with_a_handoff_in_its_middle() {
     let bench = Bench::new("[handoff]\ntokens = 10_000\n");
     let repo = bench.home.path().join("repo");
-    std::fs::write(repo.join("sum.sh"), "echo $(($1 - $2))\n").unwrap();
-    std::fs::write(
-        repo.join("test.sh"),
-        "test \"$(sh sum.sh 2 3)\" = 5 || { echo FAILED sum; exit 1; }\necho ok\n",
-    )
-    .unwrap();
-    bench.when(
-        "sum is wrong",
-        "HOLD: first\nTOOL: read {\"path\":\"sum.sh\"}\nTHEN: sh test.sh\nTHEN: true",
-    );
-    bench.when("Write a handoff document now", "HOLD: document");
-    bench.when("Continue with the next action", EDIT);
-    bench.when(
-        "Continue with the next action",
-        "THEN: sh test.sh && printf passed > passed",
-    );
     let model = &bench.model;
+    sum::prepare(&repo, model);
     model.control(|c| c.reply = Some(DOCUMENT.to_owned()));
     let running = bench
-        .command(&["-p", "The sum is wrong: fix it", "--json", "--yes"])
+        .command(&["-p", sum::PROMPT, "--json", "--yes"])
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
@@ -105,14 +84,7 @@ fn a_real_task_with_a_handoff_in_its_middle() {
     assert_eq!(lines[1]["customType"], "handoff");
     let old = std::fs::read_to_string(lines[0]["parentSession"].as_str().unwrap()).unwrap();
     assert!(old.contains("FAILED sum") && !old.contains("printf passed"));
-    assert_eq!(
-        std::fs::read_to_string(repo.join("sum.sh")).unwrap(),
-        "echo $(($1 + $2))\n"
-    );
-    assert_eq!(
-        std::fs::read_to_string(repo.join("passed")).unwrap(),
-        "passed"
-    );
+    sum::assert_fixed(&repo);
 }
 
 #[test]

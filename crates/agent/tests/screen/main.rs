@@ -3,6 +3,8 @@
 
 mod commands;
 mod handoff;
+#[path = "../common/sum.rs"]
+mod sum;
 mod support;
 mod task;
 mod terminal;

@@ -1,33 +1,17 @@
 //! A whole piece of work at the terminal: read, a test that fails, a handoff in the middle, the
 //! fix, the test that passes; every change and every command is allowed by a key.
 
-use crate::support::{ASKS_FOR_DOCUMENT, DEADLINE, Person};
-
-const EDIT: &str = r#"TOOL: edit {"path":"sum.sh","old_text":"$1 - $2","new_text":"$1 + $2"}"#;
+use crate::sum;
+use crate::support::{DEADLINE, Person};
 
 #[test]
 fn a_real_task_with_a_handoff_in_its_middle_and_every_step_allowed_by_a_key() {
     let person = Person::new("[handoff]\ntokens = 10_000\n");
     let repo = person.repo();
-    std::fs::write(repo.join("sum.sh"), "echo $(($1 - $2))\n").unwrap();
-    std::fs::write(
-        repo.join("test.sh"),
-        "test \"$(sh sum.sh 2 3)\" = 5 || { echo FAILED sum; exit 1; }\necho ok\n",
-    )
-    .unwrap();
-    person.when(
-        "sum is wrong",
-        "HOLD: first\nTOOL: read {\"path\":\"sum.sh\"}\nTHEN: sh test.sh\nTHEN: true",
-    );
-    person.when(ASKS_FOR_DOCUMENT, "HOLD: document");
-    person.when("Continue with the next action", EDIT);
-    person.when(
-        "Continue with the next action",
-        "THEN: sh test.sh && printf passed > passed",
-    );
+    sum::prepare(&repo, &person.model);
     person.starts((80, 40), &[], &[]);
     person.sees("fake/fake-1");
-    person.says("The sum is wrong: fix it");
+    person.says(sum::PROMPT);
     assert!(person.model.wait_for_hold("first", DEADLINE));
     // The context fills up with the answers to come, and the new one is nearly empty.
     person.model.control(|c| c.input_tokens = 50_000);
@@ -43,22 +27,15 @@ fn a_real_task_with_a_handoff_in_its_middle_and_every_step_allowed_by_a_key() {
     let files = person.files();
     assert_eq!(files.len(), 2, "{files:?}");
     assert_eq!(
-        std::fs::read_to_string(repo.join("sum.sh")).unwrap(),
-        "echo $(($1 - $2))\n",
+        sum::is_now(&repo),
+        sum::WRONG,
         "nobody has allowed the change yet"
     );
     person.allows("sum.sh");
     person.allows("printf passed");
     person.reads("RUN done");
     person.sees_no("Working");
-    assert_eq!(
-        std::fs::read_to_string(repo.join("sum.sh")).unwrap(),
-        "echo $(($1 + $2))\n"
-    );
-    assert_eq!(
-        std::fs::read_to_string(repo.join("passed")).unwrap(),
-        "passed"
-    );
+    sum::assert_fixed(&repo);
     let texts: Vec<String> = files
         .iter()
         .map(|file| std::fs::read_to_string(file).unwrap())

@@ -140,9 +140,7 @@ fn queued_messages_arrive_after_the_turn_in_order_and_once() {
 fn an_urgent_message_interrupts_the_turn() {
     let world = World::new();
     world.agent("api");
-    let gate = world.gate("never");
-    world.send_wait("api", &format!("HOLD: {}", gate.display()));
-    world.wait_for("api", "working");
+    let gate = world.held_turn("api");
     let sent = world.send("api", "urgent", "stop that at once");
     world.wait_for_message("api", &id(&sent), &["submitted", "consumed"]);
     eventually("given", || world.times("stop that at once") == 1);
@@ -401,9 +399,7 @@ fn interrupting_failing_and_denying_end_in_idle() {
     let world = World::new();
     world.agent("api");
     let pane = world.pane("api");
-    let gate = world.gate("never");
-    world.send_wait("api", &format!("HOLD: {}", gate.display()));
-    world.wait_for("api", "working");
+    world.held_turn("api");
     pane.key("Escape");
     world.wait_for("api", "idle");
     world.send_wait("api", "FAIL: 500");

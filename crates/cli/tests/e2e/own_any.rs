@@ -84,11 +84,7 @@ fn an_agent_nobody_knows_is_told_by_what_it_shows() {
     eventually("it was given once", || world.times("the first thing") == 1);
     world.wait_for(&given, "idle");
     // its turn spins on the screen, and so it works
-    let gate = world.gate("go");
-    world
-        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
-        .exits(0);
-    world.wait_for(&given, "working");
+    let gate = world.held_turn(&given);
     let after = world.send(&given, "sequential", "the second thing");
     std::fs::write(&gate, "").unwrap();
     world.wait_for_message(&given, &text(&after["id"]), &["submitted", "consumed"]);

@@ -158,9 +158,7 @@ fn what_is_typed_for_a_person_and_what_cannot_wait() {
     let session = own.claude();
     let given = name(&session);
     // what cannot wait ends the turn
-    let gate = world.gate("never");
-    world.send_wait(&given, &format!("HOLD: {}", gate.display()));
-    world.wait_for(&given, "working");
+    world.held_turn(&given);
     let urgent = world.send(&given, "urgent", "drop everything");
     world.wait_for_message(&given, &text(&urgent["id"]), &["submitted", "consumed"]);
     eventually("it was given once", || world.times("drop everything") == 1);
@@ -333,11 +331,7 @@ fn a_handoff_of_a_run_can_be_taken_back_and_checked() {
     let document = world.env.project().join("handed.md");
     std::fs::write(&document, "# Where it stands\n\nthe parser is done\n").unwrap();
     let document = document.to_str().unwrap();
-    let gate = world.gate("go");
-    world
-        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
-        .exits(0);
-    world.wait_for(&given, "working");
+    let gate = world.held_turn(&given);
     let scheduled = world
         .sm(&["handoff", "--session", &given, document, "--json"])
         .exits(0)

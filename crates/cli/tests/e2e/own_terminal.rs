@@ -107,11 +107,7 @@ fn messages_reach_an_agent_under_sm_run() {
         world.wait_for(&given, "idle");
     }
     // at work: the answer to a hook, then what waits at the end of the turn
-    let gate = world.gate("go");
-    world
-        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
-        .exits(0);
-    world.wait_for(&given, "working");
+    let gate = world.held_turn(&given);
     let after = world.send(&given, "sequential", "when you are done");
     std::fs::write(&gate, "").unwrap();
     let known = world.wait_for_message(&given, &text(&after["id"]), &["submitted", "consumed"]);
@@ -136,11 +132,7 @@ fn a_run_survives_its_daemon_and_every_message_arrives_once() {
     let world = &own.world;
     let session = own.claude();
     let given = name(&session);
-    let gate = world.gate("go");
-    world
-        .sm(&["send", &given, &format!("HOLD: {}", gate.display())])
-        .exits(0);
-    world.wait_for(&given, "working");
+    let gate = world.held_turn(&given);
     let first = world.send(&given, "sequential", "before the crash");
     world.kill_daemon();
     // the turn ends while nobody listens

@@ -302,6 +302,16 @@ impl World {
         self.env.project().join(name)
     }
 
+    /// The session is at work until the file that is returned exists.
+    #[track_caller]
+    pub fn held_turn(&self, session: &str) -> PathBuf {
+        let gate = self.gate("go");
+        let hold = format!("HOLD: {}", gate.display());
+        self.sm(&["send", session, &hold]).exits(0);
+        self.wait_for(session, "working");
+        gate
+    }
+
     /// All that the session's terminal has ever shown.
     pub fn log_of(&self, session: &Value) -> Vec<u8> {
         let folder = self.paths().session_dir(&text(&session["id"]));

@@ -270,15 +270,8 @@ fn nearly_full(world: &World) {
 
 const IMMINENT: &str = "is about to be compacted; sm holds that up";
 
-#[test]
-fn a_compaction_is_held_up_until_the_agent_has_handed_off() {
-    let test = "a_compaction_is_held_up_until_the_agent_has_handed_off";
-    let Some(world) = holding(test, &AUTO) else {
-        return;
-    };
-    world.at(WAKE, "RUN: cat notes.md");
-    nearly_full(&world);
-    world.usage(169_000);
+/// In a context that is full by now: the agent is told, hands off, and nothing is compacted.
+fn hands_off_instead(world: &World) -> Value {
     let work = "RUN: true\nTHEN: true\nTHEN: echo half done > notes.md\nTHEN: sm handoff notes.md";
     world.send_wait("api", work, &[]);
     let told = world.request_with(IMMINENT);
@@ -293,6 +286,19 @@ fn a_compaction_is_held_up_until_the_agent_has_handed_off() {
     );
     assert_eq!(world.compactions(), 0, "nothing was compacted: {done:#}");
     assert!((1..=5).contains(&world.calls("PreCompact")));
+    shown
+}
+
+#[test]
+fn a_compaction_is_held_up_until_the_agent_has_handed_off() {
+    let test = "a_compaction_is_held_up_until_the_agent_has_handed_off";
+    let Some(world) = holding(test, &AUTO) else {
+        return;
+    };
+    world.at(WAKE, "RUN: cat notes.md");
+    nearly_full(&world);
+    world.usage(169_000);
+    let shown = hands_off_instead(&world);
     let new = world.once_ever(&world.wake_of("notes.md"));
     assert_eq!(text(&shown["conversation_id"]), new);
 }
@@ -318,20 +324,7 @@ fn a_compaction_in_a_smaller_window_is_held_up_as_well() {
     assert_eq!(full["window"], 100_000, "{full}");
     assert_eq!(full["used_percentage"], 78.0, "{full}");
     world.usage(69_000);
-    let work = "RUN: true\nTHEN: true\nTHEN: echo half done > notes.md\nTHEN: sm handoff notes.md";
-    world.send_wait("api", work, &[]);
-    let told = world.request_with(IMMINENT);
-    world.usage(20_000);
-    let done = world.wait_handoff("api", "done");
-    let asked = world.request_with("Handoff scheduled");
-    assert!(told.seq < asked.seq, "it was told before it handed off");
-    let shown = world.wait_state("api", "idle");
-    assert_eq!(
-        (&shown["generation"], &shown["compactions"]),
-        (&2.into(), &0.into())
-    );
-    assert_eq!(world.compactions(), 0, "nothing was compacted: {done:#}");
-    assert!((1..=5).contains(&world.calls("PreCompact")));
+    hands_off_instead(&world);
 }
 
 #[test]
