@@ -11,7 +11,7 @@ use sm_agent::headless::{self, Form};
 use sm_agent::host::Host;
 use sm_agent::managed::Managed;
 use sm_agent::session;
-use sm_agent::setup::{self, Folders, SetupError};
+use sm_agent::setup::{self, Folders, Ready, SetupError};
 use sm_agent::tui;
 
 fn main() -> ExitCode {
@@ -53,20 +53,9 @@ async fn agent(args: &AgentArgs) -> ExitCode {
 
 /// In the person's terminal.
 async fn attended(args: &AgentArgs) -> ExitCode {
-    let folders = match Folders::from_env() {
-        Ok(folders) => folders,
-        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
-    };
-    let chosen = match choose(args, &folders) {
-        Ok(chosen) => chosen,
+    let (folders, ready) = match prepare(args, Person::Here).await {
+        Ok(prepared) => prepared,
         Err(code) => return code,
-    };
-    let ready = match setup::ready(args, &folders, Person::Here, chosen.as_deref()).await {
-        Ok(ready) => ready,
-        Err(error @ (SetupError::Rule(_) | SetupError::Thinking(_))) => {
-            return complain(&error.to_string(), headless::USAGE);
-        }
-        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
     };
     let set = |name: &str| std::env::var(name).ok();
     let options = tui::Options {
@@ -109,20 +98,9 @@ async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {
         Ok(order) => order,
         Err(why) => return complain(&why, headless::USAGE),
     };
-    let folders = match Folders::from_env() {
-        Ok(folders) => folders,
-        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
-    };
-    let chosen = match choose(args, &folders) {
-        Ok(chosen) => chosen,
+    let (_, ready) = match prepare(args, Person::Nobody).await {
+        Ok(prepared) => prepared,
         Err(code) => return code,
-    };
-    let ready = match setup::ready(args, &folders, Person::Nobody, chosen.as_deref()).await {
-        Ok(ready) => ready,
-        Err(error @ (SetupError::Rule(_) | SetupError::Thinking(_))) => {
-            return complain(&error.to_string(), headless::USAGE);
-        }
-        Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
     };
     for notice in &ready.notices {
         let _ = writeln!(std::io::stderr(), "{notice}");
@@ -131,6 +109,22 @@ async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {
     let form = if args.json { Form::Json } else { Form::Text };
     let code = headless::run(order, form, commands, updates, std::io::stdout()).await;
     ExitCode::from(code)
+}
+
+/// What is needed before anything is asked; what is wrong with it has been said.
+async fn prepare(args: &AgentArgs, person: Person) -> Result<(Folders, Ready), ExitCode> {
+    let folders =
+        Folders::from_env().map_err(|error| complain(&error.to_string(), headless::NOT_USABLE))?;
+    let chosen = choose(args, &folders)?;
+    let ready = setup::ready(args, &folders, person, chosen.as_deref()).await;
+    let ready = ready.map_err(|error| {
+        let code = match error {
+            SetupError::Rule(_) | SetupError::Thinking(_) => headless::USAGE,
+            _ => headless::NOT_USABLE,
+        };
+        complain(&error.to_string(), code)
+    })?;
+    Ok((folders, ready))
 }
 
 /// The session that a person picks where `--resume` names none.

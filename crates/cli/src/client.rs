@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use sm_client::http::{HttpError, Lines, Request};
+use sm_client::http::{HttpError, Lines, Request, Response};
 use sm_client::{Client, PathError, Paths};
 use sm_daemon::api::types::{
     ArchiveView, AttachView, CheckBody, CheckView, ContextReport, EventView, HandoffAnswer,
@@ -206,6 +206,16 @@ impl Daemon {
         self.door.get(&path(session, &format!("/output{query}")))
     }
 
+    /// A question that the daemon may think about for one slice.
+    fn held(&self, target: &str, slice: Duration) -> Result<Response> {
+        self.door.call(&Call {
+            request: Request::get(target),
+            patience: slice + PATIENCE,
+            repeat: Repeat::Safe,
+            stopped: Stopped::GiveUp,
+        })
+    }
+
     /// Waits at most one slice for the state.
     pub fn wait(&self, session: &str, state: &str, slice: Duration) -> Result<Waited> {
         let target = path(
@@ -216,12 +226,7 @@ impl Daemon {
                 slice.as_millis()
             ),
         );
-        let response = self.door.call(&Call {
-            request: Request::get(&target),
-            patience: slice + PATIENCE,
-            repeat: Repeat::Safe,
-            stopped: Stopped::GiveUp,
-        })?;
+        let response = self.held(&target, slice)?;
         // Not in time, or never: it has ended.
         if matches!(response.status(), 408 | 409) {
             let session = serde_json::from_slice::<Value>(&response.body)
@@ -279,12 +284,7 @@ impl Daemon {
                 slice.as_millis()
             ),
         );
-        let response = self.door.call(&Call {
-            request: Request::get(&target),
-            patience: slice + PATIENCE,
-            repeat: Repeat::Safe,
-            stopped: Stopped::GiveUp,
-        })?;
+        let response = self.held(&target, slice)?;
         parse(&response)
     }
 

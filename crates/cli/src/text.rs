@@ -70,6 +70,19 @@ impl Look {
         }
     }
 
+    /// One line of what is told of a thing; nothing to tell, no line.
+    pub fn row(&self, label: &str, value: &str) -> String {
+        match value {
+            "" => String::new(),
+            _ => format!("{} {value}\n", self.label(label)),
+        }
+    }
+
+    /// What stands before the values of a thing, one below the other.
+    pub fn label(&self, label: &str) -> String {
+        self.paint(Tone::Dim, &format!("{label:<13}"))
+    }
+
     /// "3 min ago".
     pub fn ago(&self, at: &str) -> String {
         match self.seconds_since(at) {

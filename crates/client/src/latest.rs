@@ -6,10 +6,10 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use crate::spool::{Entry, SpoolError};
+use crate::spool::{Entry, SpoolError, in_folder};
 use crate::wire::is_plain_word;
 
 const PREFIX: &str = "latest.";
@@ -53,17 +53,7 @@ impl Latest {
                 .open(&unfinished)?;
             file.write_all(entry.line().as_bytes())
         };
-        write()
-            .or_else(|error| {
-                if error.kind() != io::ErrorKind::NotFound {
-                    return Err(error);
-                }
-                fs::DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(&self.dir)?;
-                write()
-            })
+        in_folder(&self.dir, write)
             .and_then(|()| fs::rename(&unfinished, &kept))
             .map_err(|error| {
                 let _ = fs::remove_file(&unfinished);

@@ -168,18 +168,7 @@ impl Spool {
                 .mode(0o600)
                 .open(path)
         };
-        open()
-            .or_else(|error| {
-                if error.kind() != io::ErrorKind::NotFound {
-                    return Err(error);
-                }
-                fs::DirBuilder::new()
-                    .recursive(true)
-                    .mode(0o700)
-                    .create(&self.dir)?;
-                open()
-            })
-            .map_err(|error| SpoolError::io(path, error))
+        in_folder(&self.dir, open).map_err(|error| SpoolError::io(path, error))
     }
 
     // One byte for each: appending needs no lock, and the length is the count.
@@ -254,6 +243,20 @@ impl Spool {
 enum Attempt {
     Done(Appended),
     Taken,
+}
+
+/// Does it, and once more in a folder that is made for it if there was none.
+pub(crate) fn in_folder<T>(dir: &Path, write: impl Fn() -> io::Result<T>) -> io::Result<T> {
+    write().or_else(|error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            return Err(error);
+        }
+        fs::DirBuilder::new()
+            .recursive(true)
+            .mode(0o700)
+            .create(dir)?;
+        write()
+    })
 }
 
 fn write_line(mut file: &File, length: u64, line: &str) -> io::Result<()> {

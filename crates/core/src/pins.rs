@@ -25,6 +25,20 @@ pub enum PinRefusal {
     TooLong(usize),
     #[error("the session has {MOST} pins; remove one first: sm pin rm NUMBER")]
     TooMany,
+    /// By the rule that found it.
+    #[error("this looks like a secret ({0}), and a pin is told to every context")]
+    Secret(&'static str),
+}
+
+impl PinRefusal {
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Empty => "say what is pinned: sm pin add \"…\"",
+            Self::TooLong(_) => "say it shorter: sm pin add \"…\"",
+            Self::TooMany => "list them with: sm pin ls",
+            Self::Secret(_) => "pin where it is kept instead",
+        }
+    }
 }
 
 /// The text as it is kept: without control characters and white space around it.

@@ -7,15 +7,12 @@ use crate::journal::write;
 use crate::perform::{self, Seat};
 use crate::recover::Found;
 use crate::sources::Sources;
-use crate::stored::{Extra, StoredRef, Terminal};
-use crate::{archive, clock, handoff, logging, view};
+use crate::stored::{Extra, Terminal};
+use crate::{archive, clock, handoff, logging, rows, view};
 use sm_core::{
-    Answer, Effect, Event, Handoff, Host, Message, MessageChange, MessageId, Outcome, Persist,
-    Record, Session, Timestamp,
+    Answer, Effect, Event, Host, MessageId, Outcome, Persist, Record, Session, Timestamp,
 };
-use sm_store::{
-    Commit, EventRow, HandoffRow, MessageRow, MessageUpdate, OutboxRow, SessionRow, StoreError,
-};
+use sm_store::{Commit, SessionRow, StoreError};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -311,8 +308,10 @@ impl Actor {
         let waiting = before.is_some().then(|| self.lazy.clone());
         let mut commit = std::mem::take(&mut self.lazy);
         let since = self.lazy_since.take();
-        self.add_to(&mut commit, &messages, &after, now);
-        self.add_handoffs(&mut commit, &handoffs);
+        let numbered = || self.hub.next_message();
+        rows::add_messages(&mut commit, &self.session, &messages, numbered, now);
+        rows::add_effects(&mut commit, self.session.record(), &after, now);
+        rows::add_handoffs(&mut commit, &self.handle.id, &handoffs);
         let result = match persist {
             Persist::Now => {
                 commit.sessions = vec![self.row()];
@@ -364,119 +363,8 @@ impl Actor {
         }
     }
 
-    /// Rows for what a step changed.
-    fn add_to(
-        &self,
-        commit: &mut Commit,
-        messages: &[MessageChange],
-        effects: &[Effect],
-        now: Timestamp,
-    ) {
-        let record = self.session.record();
-        let session = record.id.to_string();
-        for change in messages {
-            match change {
-                MessageChange::New(message) => {
-                    commit
-                        .messages
-                        .push(sm_store::MessageChange::Insert(MessageRow {
-                            id: message.meta.id.to_string(),
-                            session: session.clone(),
-                            seq: self.hub.next_message(),
-                            is_final: message.meta.state.is_final(),
-                            meta: meta(message),
-                            text: message.text.clone(),
-                            changed_at: now.0,
-                        }));
-                }
-                MessageChange::Changed(id) => {
-                    let Some(message) = self.session.message(id) else {
-                        continue;
-                    };
-                    commit
-                        .messages
-                        .push(sm_store::MessageChange::Update(MessageUpdate {
-                            id: id.to_string(),
-                            session: session.clone(),
-                            is_final: message.meta.state.is_final(),
-                            meta: meta(message),
-                            changed_at: now.0,
-                        }));
-                }
-            }
-        }
-        for effect in effects {
-            match effect {
-                Effect::Record(entry) => commit.events.push(EventRow {
-                    seq: 0, // given when it is written
-                    at: now.0,
-                    session: session.clone(),
-                    generation: entry.generation.0,
-                    turn: entry.turn.0,
-                    kind: entry.kind.as_str().to_string(),
-                    text: entry.text.clone(),
-                    data: String::new(),
-                }),
-                Effect::Tell { to, message } => {
-                    let told = perform::Told {
-                        to: to.clone(),
-                        message: message.clone(),
-                    };
-                    if let Ok(effect) = serde_json::to_string(&told) {
-                        let id = message.id.to_string();
-                        commit.outbox_add.push(OutboxRow {
-                            id,
-                            session: session.clone(),
-                            effect,
-                        });
-                    }
-                }
-                Effect::Launch(_)
-                | Effect::Terminate
-                | Effect::CloseTerminal
-                | Effect::StopAgent { .. }
-                | Effect::Prepare(_)
-                | Effect::Probe { .. }
-                | Effect::Paste { .. }
-                | Effect::Press { .. }
-                | Effect::Answer { .. }
-                | Effect::Mail { .. }
-                | Effect::Dismiss { .. }
-                | Effect::Spill { .. }
-                | Effect::Notify(_) => {}
-            }
-        }
-    }
-
-    /// The history has each handoff as it is now, with the step that made it so.
-    fn add_handoffs(&self, commit: &mut Commit, handoffs: &[Handoff]) {
-        for handoff in handoffs {
-            let id = handoff.id.to_string();
-            commit.handoffs.retain(|older| older.id != id);
-            commit.handoffs.push(HandoffRow {
-                id,
-                session: self.session.record().id.to_string(),
-                created_at: handoff.created_at.0,
-                state: handoff.state.word().to_string(),
-                json: serde_json::to_string(handoff).unwrap_or_default(),
-            });
-        }
-    }
-
     fn row(&self) -> SessionRow {
-        let record = self.session.record();
-        let stored = StoredRef {
-            record,
-            extra: &self.extra,
-        };
-        SessionRow {
-            id: record.id.to_string(),
-            name: record.name.to_string(),
-            agent: record.agent.as_str().to_string(),
-            live: record.state.is_live(),
-            state: serde_json::to_string(&stored).unwrap_or_default(),
-            changed_at: self.changed_at.0,
-        }
+        rows::session(self.session.record(), &self.extra, self.changed_at)
     }
 
     async fn save_extra(&mut self) {
@@ -581,10 +469,6 @@ fn can_be_refused(event: &Event) -> bool {
 /// Nothing outside is different after it.
 fn only_looks(effect: &Effect) -> bool {
     matches!(effect, Effect::Probe { .. } | Effect::Record(_))
-}
-
-fn meta(message: &Message) -> String {
-    serde_json::to_string(&message.meta).unwrap_or_default()
 }
 
 fn publication(

@@ -39,6 +39,7 @@ mod private;
 mod probe;
 mod recover;
 mod recovery;
+mod rows;
 mod run;
 pub mod signin;
 mod sources;

@@ -5,8 +5,8 @@
 
 use crate::handoff;
 use sm_core::Record;
-use sm_core::pins::{FILE, of_file};
-use sm_ledger::redact::redact;
+use sm_core::pins::{FILE, PinRefusal, of_file};
+use sm_ledger::redact::{find, redact};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -46,6 +46,14 @@ pub fn of_project(cwd: &Path) -> Project {
     Project {
         file,
         pins: pins.unwrap_or_default(),
+    }
+}
+
+/// A secret is not pinned: it would stand in every context.
+pub fn without_secrets(text: &str) -> Result<(), PinRefusal> {
+    match find(text).first() {
+        Some(secret) => Err(PinRefusal::Secret(secret.rule)),
+        None => Ok(()),
     }
 }
 

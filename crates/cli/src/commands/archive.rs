@@ -80,7 +80,8 @@ impl Archive {
                 out.bytes(&piece)?;
             }
         } else {
-            self.print(&daemon, out)?;
+            let mut pieces = daemon.archive(&self.session, self.generation, false)?;
+            print_text(|| piece(&mut pieces), out)?;
         }
         Ok(ExitCode::SUCCESS)
     }
@@ -98,19 +99,6 @@ impl Archive {
             return log.print_raw(self.generation, out);
         }
         log.print(self.generation, out)
-    }
-
-    fn print(&self, daemon: &Daemon, out: &mut Printer) -> Result<()> {
-        let mut pieces = daemon.archive(&self.session, self.generation, false)?;
-        let mut unfinished = Vec::new();
-        while let Some(piece) = piece(&mut pieces)? {
-            unfinished.extend(piece);
-            let whole = unfinished.iter().rposition(|byte| *byte == b'\n');
-            let rest = unfinished.split_off(whole.map_or(0, |last| last + 1));
-            out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))?;
-            unfinished = rest;
-        }
-        out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))
     }
 }
 
@@ -174,6 +162,22 @@ impl Grep {
         let shown = render(&out.look, line);
         out.line(&shown)
     }
+}
+
+/// Whole lines at a time: a piece may end anywhere, also inside a character.
+pub(super) fn print_text(
+    mut next: impl FnMut() -> Result<Option<Vec<u8>>>,
+    out: &mut Printer,
+) -> Result<()> {
+    let mut unfinished = Vec::new();
+    while let Some(piece) = next()? {
+        unfinished.extend(piece);
+        let whole = unfinished.iter().rposition(|byte| *byte == b'\n');
+        let rest = unfinished.split_off(whole.map_or(0, |last| last + 1));
+        out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))?;
+        unfinished = rest;
+    }
+    out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))
 }
 
 fn no_raw_bytes_here() -> Result<()> {

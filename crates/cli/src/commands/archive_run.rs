@@ -1,5 +1,6 @@
 //! `sm archive run-…`: what an agent under `sm run` has shown. Asks no daemon, as there may be none.
 
+use std::io;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
@@ -8,9 +9,10 @@ use sm_client::Paths;
 use sm_daemon::api::types::FoundView;
 use sm_daemon::archive::{Found, Local, Search, Wanted};
 
+use super::archive::print_text;
 use crate::error::{CommandError, ExitCode, Result};
 use crate::print::Printer;
-use crate::text::{many_lines, one_line};
+use crate::text::one_line;
 
 /// How the folders of runs begin.
 pub const RUN: &str = sm_client::wire::RUN_PREFIX;
@@ -52,35 +54,21 @@ impl RunLog {
 
     pub fn print(&self, generation: Option<u32>, out: &mut Printer) -> Result<ExitCode> {
         let mut texts = self.wanted(self.log.texts(generation), generation)?;
-        let mut unfinished = Vec::new();
-        loop {
-            let piece = texts
-                .next_piece()
-                .map_err(|error| broken(&self.name, &error))?;
-            if piece.is_empty() {
-                break;
-            }
-            unfinished.extend(piece);
-            let whole = unfinished.iter().rposition(|byte| *byte == b'\n');
-            let rest = unfinished.split_off(whole.map_or(0, |last| last + 1));
-            out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))?;
-            unfinished = rest;
-        }
-        out.text(&many_lines(&String::from_utf8_lossy(&unfinished)))?;
+        print_text(|| self.piece(texts.next_piece()), out)?;
         Ok(ExitCode::SUCCESS)
     }
 
     pub fn print_raw(&self, generation: Option<u32>, out: &mut Printer) -> Result<ExitCode> {
         let mut raw = self.wanted(self.log.raw(generation), generation)?;
-        loop {
-            let piece = raw
-                .next_piece()
-                .map_err(|error| broken(&self.name, &error))?;
-            if piece.is_empty() {
-                return Ok(ExitCode::SUCCESS);
-            }
+        while let Some(piece) = self.piece(raw.next_piece())? {
             out.bytes(&piece)?;
         }
+        Ok(ExitCode::SUCCESS)
+    }
+
+    fn piece(&self, read: io::Result<Vec<u8>>) -> Result<Option<Vec<u8>>> {
+        let piece = read.map_err(|error| broken(&self.name, &error))?;
+        Ok((!piece.is_empty()).then_some(piece))
     }
 
     pub fn print_files(&self, out: &mut Printer) -> Result<ExitCode> {
@@ -162,7 +150,7 @@ fn last_shown(folder: &std::path::Path) -> Option<SystemTime> {
         .max()
 }
 
-fn broken(name: &str, error: &std::io::Error) -> CommandError {
+fn broken(name: &str, error: &io::Error) -> CommandError {
     CommandError::refused(format!("the archive of {name} cannot be read: {error}")).hint(
         "look at the permissions of its folder and at the free disk space; the raw log is untouched",
     )

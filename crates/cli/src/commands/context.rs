@@ -116,7 +116,7 @@ fn overview(look: &Look, sessions: &[SessionView]) -> String {
 fn render(look: &Look, report: &ContextReport) -> String {
     let mut text = String::new();
     let mut row = |label: &str, value: &str| {
-        let label = look.paint(Tone::Dim, &format!("{label:<13}"));
+        let label = look.label(label);
         text.push_str(format!("{label} {value}").trim_end());
         text.push('\n');
     };

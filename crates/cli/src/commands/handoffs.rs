@@ -131,14 +131,7 @@ fn tokens_of(handoff: &HandoffView) -> String {
 fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
     let name = one_line(name);
     let mut text = String::new();
-    let mut row = |label: &str, value: &str| {
-        if !value.is_empty() {
-            text.push_str(&format!(
-                "{} {value}\n",
-                look.paint(Tone::Dim, &format!("{label:<13}"))
-            ));
-        }
-    };
+    let mut row = |label: &str, value: &str| text.push_str(&look.row(label, value));
     row(
         "handoff",
         &format!(

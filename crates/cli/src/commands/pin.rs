@@ -8,10 +8,9 @@ use std::path::{Path, PathBuf};
 use clap::{Args, Subcommand};
 use serde_json::json;
 use sm_client::wire::RUN_PREFIX;
-use sm_core::pins::{FILE, clean, of_file};
+use sm_core::pins::{FILE, PinRefusal, clean, of_file};
 use sm_daemon::api::types::PinView;
-use sm_daemon::pins::{MOST_BYTES, of_project, project_folder};
-use sm_ledger::redact;
+use sm_daemon::pins::{MOST_BYTES, of_project, project_folder, without_secrets};
 
 use crate::client::Daemon;
 use crate::environment::Own;
@@ -123,7 +122,7 @@ impl Pin {
 
 impl Add {
     fn run(self, out: &mut Printer) -> Result<()> {
-        let text = clean(&self.text).map_err(|why| CommandError::refused(why.to_string()))?;
+        let text = clean(&self.text).map_err(refused)?;
         match self.whose.owner()? {
             Owner::Session(session) => {
                 let pins = Daemon::open()?.pin(&session, &text)?.value;
@@ -134,13 +133,7 @@ impl Add {
                 ))
             }
             Owner::Project(folder) => {
-                if let Some(secret) = redact::find(&text).first() {
-                    return Err(CommandError::refused(format!(
-                        "this looks like a secret ({}), and a pin is told to every context",
-                        secret.rule
-                    ))
-                    .hint("pin where it is kept instead"));
-                }
+                without_secrets(&text).map_err(refused)?;
                 let file = folder.join(FILE);
                 if !of_project(&folder).pins.contains(&text) {
                     let begun = written(&file)?;
@@ -162,6 +155,10 @@ impl Add {
             }
         }
     }
+}
+
+fn refused(why: PinRefusal) -> CommandError {
+    CommandError::refused(why.to_string()).hint(why.hint())
 }
 
 impl Ls {

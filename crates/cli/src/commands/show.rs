@@ -72,14 +72,7 @@ pub fn render(
     pins: &[PinView],
 ) -> String {
     let mut text = String::new();
-    let mut row = |label: &str, value: &str| {
-        if !value.is_empty() {
-            text.push_str(&format!(
-                "{} {value}\n",
-                look.paint(Tone::Dim, &format!("{label:<13}"))
-            ));
-        }
-    };
+    let mut row = |label: &str, value: &str| text.push_str(&look.row(label, value));
     row(
         "session",
         &format!(

@@ -147,6 +147,15 @@ async fn find(hub: &Shared, handle: &Handle, id: &MessageId) -> Result<MessageVi
     })
 }
 
+fn message_id(text: String) -> Result<MessageId, ApiError> {
+    MessageId::new(text).map_err(|error| {
+        ApiError::bad(
+            format!("that cannot be a message id: {error}"),
+            "list them with: sm queue ls",
+        )
+    })
+}
+
 fn from_row(row: &MessageRow) -> Option<MessageView> {
     let meta: MessageMeta = serde_json::from_str(&row.meta).ok()?;
     Some(view::message_from(&row.session, &meta, row.text.clone()))
@@ -191,12 +200,7 @@ pub async fn show(
     Query(query): Query<ShowQuery>,
 ) -> Result<Json<MessageView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
-    let id = MessageId::new(message).map_err(|error| {
-        ApiError::bad(
-            format!("that cannot be a message id: {error}"),
-            "list them with: sm queue ls",
-        )
-    })?;
+    let id = message_id(message)?;
     let until = query.until.as_deref().unwrap_or("submitted");
     let Some(rank) = ORDER.iter().position(|state| *state == until) else {
         return Err(ApiError::bad(
@@ -234,12 +238,7 @@ pub async fn withdraw(
     Path((wanted, message)): Path<(String, String)>,
 ) -> Result<Json<MessageView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
-    let id = MessageId::new(message).map_err(|error| {
-        ApiError::bad(
-            format!("that cannot be a message id: {error}"),
-            "list them with: sm queue ls",
-        )
-    })?;
+    let id = message_id(message)?;
     find(&hub, &handle, &id).await?;
     sessions::act(&handle, Event::Withdraw(id.clone())).await?;
     let view = find(&hub, &handle, &id).await?;

@@ -9,7 +9,6 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use sm_core::Event;
 use sm_core::pins::{MOST, PinRefusal, clean};
-use sm_ledger::redact;
 use std::path::PathBuf;
 
 pub async fn list(
@@ -27,25 +26,13 @@ pub async fn add(
 ) -> Result<Json<PinsView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
     let body: PinBody = read::body(&body)?;
-    let text = clean(&body.text)
-        .map_err(|why| ApiError::bad(why.to_string(), "say it shorter: sm pin add \"…\""))?;
+    let text = clean(&body.text).map_err(|why| ApiError::bad(why.to_string(), why.hint()))?;
     let held = handle.now().record.pins.clone();
     if !held.contains(&text) {
-        if held.len() >= MOST {
-            return Err(ApiError::conflict(
-                PinRefusal::TooMany.to_string(),
-                "list them with: sm pin ls",
-            ));
-        }
-        if let Some(secret) = redact::find(&text).first() {
-            return Err(ApiError::conflict(
-                format!(
-                    "this looks like a secret ({}), and a pin is told to every context",
-                    secret.rule
-                ),
-                "pin where it is kept instead",
-            ));
-        }
+        let room = (held.len() < MOST).then_some(());
+        room.ok_or(PinRefusal::TooMany)
+            .and_then(|()| pins::without_secrets(&text))
+            .map_err(|why| ApiError::conflict(why.to_string(), why.hint()))?;
         sessions::act(&handle, Event::Pin(text)).await?;
     }
     view(&handle).await

@@ -7,8 +7,7 @@
 
 use super::types::{RunBody, SessionView};
 use super::{ApiError, Shared, read, sessions};
-use crate::actor::{Actor, Wake};
-use crate::clock;
+use crate::actor::Wake;
 use crate::hub::{Handle, Hub};
 use crate::stored::{Extra, RunHost};
 use axum::Json;
@@ -16,10 +15,9 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sm_agents::kind;
 use sm_core::{
     AgentKind, Author, ConversationId, Event, Generation, Hosted, HostedHandoff, NewSession,
-    Opening, Process, Session, SessionId, Timestamp, Trigger,
+    Opening, Process, SessionId, Timestamp, Trigger,
 };
 use std::sync::Arc;
 use std::time::Duration;
@@ -194,11 +192,7 @@ async fn introduce(
         cwd: body.cwd.clone(),
         parent,
         conversation: None,
-        folder: hub
-            .paths
-            .session_dir(id.as_str())
-            .to_string_lossy()
-            .into_owned(),
+        folder: sessions::folder(hub, id),
     };
     let extra = Extra {
         args: body.args.clone(),
@@ -211,15 +205,7 @@ async fn introduce(
         run: Some(host(body)),
         ..Extra::default()
     };
-    let session = Session::new(new, *kind::profile(agent), clock::now());
-    let (mut actor, handle) = Actor::new(Arc::clone(hub), session, extra);
-    actor
-        .introduce()
-        .await
-        .map_err(|error| ApiError::store(&error))?;
-    hub.sessions.add(handle.clone());
-    tokio::spawn(Box::new(actor).run(None));
-    Ok(handle)
+    sessions::introduce(hub, agent, new, extra).await
 }
 
 /// Open as long as the run lives; answered when the daemon stops.

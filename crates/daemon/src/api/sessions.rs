@@ -151,7 +151,7 @@ pub async fn create(
     })?;
     let parent = parent(&hub, &body, &headers)?;
     let name = name(&hub, &body, agent, None)?;
-    let handle = introduce(&hub, &body, id, agent, name, parent).await?;
+    let handle = start(&hub, &body, id, agent, name, parent).await?;
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
 }
 
@@ -211,7 +211,7 @@ pub(super) fn name(
     Ok(name)
 }
 
-async fn introduce(
+async fn start(
     hub: &Shared,
     body: &NewSessionBody,
     id: SessionId,
@@ -225,11 +225,7 @@ async fn introduce(
         cwd: body.cwd.clone(),
         parent,
         conversation: launch::new_conversation(agent),
-        folder: hub
-            .paths
-            .session_dir(id.as_str())
-            .to_string_lossy()
-            .into_owned(),
+        folder: folder(hub, &id),
     };
     let extra = Extra {
         args: body.args.clone(),
@@ -239,6 +235,22 @@ async fn introduce(
         ..Extra::default()
     };
     hub.launches.remember(&id, body.env.clone());
+    let handle = introduce(hub, agent, new, extra).await?;
+    if let Some(prompt) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) {
+        let message = first_message(&id, prompt)?;
+        act(&handle, Event::Send(message)).await?;
+    }
+    act(&handle, Event::LaunchAsked { fresh: false }).await?;
+    Ok(handle)
+}
+
+/// A new session is written down before anybody hears of it; from here on its actor has it.
+pub(super) async fn introduce(
+    hub: &Shared,
+    agent: AgentKind,
+    new: NewSession,
+    extra: Extra,
+) -> Result<Handle, ApiError> {
     let session = Session::new(new, *kind::profile(agent), clock::now());
     let (mut actor, handle) = Actor::new(Arc::clone(hub), session, extra);
     actor
@@ -247,12 +259,12 @@ async fn introduce(
         .map_err(|error| ApiError::store(&error))?;
     hub.sessions.add(handle.clone());
     tokio::spawn(Box::new(actor).run(None));
-    if let Some(prompt) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) {
-        let message = first_message(&id, prompt)?;
-        act(&handle, Event::Send(message)).await?;
-    }
-    act(&handle, Event::LaunchAsked { fresh: false }).await?;
     Ok(handle)
+}
+
+pub(super) fn folder(hub: &Shared, id: &SessionId) -> String {
+    let folder = hub.paths.session_dir(id.as_str());
+    folder.to_string_lossy().into_owned()
 }
 
 fn first_message(id: &SessionId, prompt: &str) -> Result<NewMessage, ApiError> {
