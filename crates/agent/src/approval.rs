@@ -260,21 +260,6 @@ impl Rule {
             (_, _) => Err(RuleError(text.chars().take(60).collect())),
         }
     }
-
-    /// In words, for a person who is asked.
-    pub fn meaning(&self) -> String {
-        match self {
-            Self::AnyRead => "read any file".into(),
-            Self::AnyWrite => "write any file".into(),
-            Self::AnyCommand => "run any command".into(),
-            Self::ReadBelow(path) => format!("read below {}", path.display()),
-            Self::WriteBelow(path) => format!("write below {}", path.display()),
-            Self::Command(command) if is_plain(command) => {
-                format!("commands that begin with `{}`", shortened(command))
-            }
-            Self::Command(command) => format!("exactly `{}`", shortened(command)),
-        }
-    }
 }
 
 impl fmt::Display for Rule {

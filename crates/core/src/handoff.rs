@@ -45,7 +45,7 @@ impl HandoffState {
         }
     }
     /// It was to be, and there is no successor.
-    pub fn has_failed(self) -> bool {
+    pub(crate) fn has_failed(self) -> bool {
         match self {
             Self::Abandoned | Self::RolledBack => true,
             Self::Scheduled
@@ -107,7 +107,7 @@ impl Trigger {
         .find(|trigger| trigger.word() == word)
     }
     /// Nobody decided on this one by itself: it needs the guards against loops.
-    pub fn is_automatic(self) -> bool {
+    pub(crate) fn is_automatic(self) -> bool {
         match self {
             Self::Agent | Self::Person => false,
             Self::Threshold | Self::CompactionImminent | Self::Compacted => true,
@@ -338,7 +338,7 @@ pub enum Course {
 }
 
 impl Course {
-    pub fn is_back(self) -> bool {
+    pub(crate) fn is_back(self) -> bool {
         match self {
             Self::Back | Self::BackStopping | Self::BackStarting => true,
             Self::Forward | Self::Stopping | Self::Starting => false,

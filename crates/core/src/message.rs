@@ -50,7 +50,7 @@ pub enum Purpose {
 
 impl Purpose {
     /// A handoff's own commands and prompts.
-    pub fn is_handoffs(self) -> bool {
+    pub(crate) fn is_handoffs(self) -> bool {
         match self {
             Self::Clear | Self::Wake | Self::Back => true,
             Self::Said | Self::Warning | Self::Alert => false,

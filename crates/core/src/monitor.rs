@@ -343,14 +343,14 @@ impl Gauge {
 
     /// Where the record has the compaction that was noticed a moment ago: what was made after it is of
     /// the present stretch, even if it is older than the notice.
-    pub fn begins_at(&mut self, boundary: Timestamp) {
+    pub(crate) fn begins_at(&mut self, boundary: Timestamp) {
         if boundary < self.since {
             self.since = boundary;
         }
     }
 
     /// Which threshold is to be said now. All that are reached count as said.
-    pub fn crossed(
+    pub(crate) fn crossed(
         &mut self,
         thresholds: &[Threshold],
         generation: Generation,

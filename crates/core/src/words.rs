@@ -108,7 +108,7 @@ pub fn wake(name: &str, prepared: &Prepared) -> String {
 }
 
 /// The same for an agent that puts the document into its next context by itself, where it could.
-pub fn wake_driven(name: &str, prepared: &Prepared) -> String {
+pub(crate) fn wake_driven(name: &str, prepared: &Prepared) -> String {
     woken(
         name,
         prepared,
@@ -146,7 +146,7 @@ fn woken(name: &str, prepared: &Prepared, after: &str) -> String {
 }
 
 /// The same, with the document in it: for a successor that is started with its prompt.
-pub fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
+pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
     // its own section has them
     let mut prepared = prepared.clone();
     prepared.pins.retain(|pin| !content.contains(pin.as_str()));

@@ -395,7 +395,7 @@ pub fn model(provider: &str, api: Api, id: &str) -> Model {
 }
 
 /// The variable of the environment in which a provider's key is looked for.
-pub fn key_variable(provider: &str) -> Option<&'static str> {
+pub(crate) fn key_variable(provider: &str) -> Option<&'static str> {
     match provider {
         "anthropic" => Some("ANTHROPIC_API_KEY"),
         "openai" => Some("OPENAI_API_KEY"),

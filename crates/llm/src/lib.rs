@@ -29,7 +29,7 @@ pub use answer::Delta;
 pub use body::{address, body};
 pub use client::{Client, Limits};
 pub use failure::Failure;
-pub use local::{Found, Places, ServerKind, local_servers, local_servers_at};
+pub use local::{Found, Places, ServerKind, local_servers_at};
 pub use message::{
     Assistant, Block, Content, Cost, Message, StopReason, ToolCall, ToolResult, Usage, User,
 };

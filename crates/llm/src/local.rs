@@ -76,12 +76,6 @@ impl Places {
 
 /// The models of the servers that run on this machine, those first that are likely meant: they
 /// can call tools, and are loaded.
-pub async fn local_servers() -> Vec<Found> {
-    let host = std::env::var("OLLAMA_HOST").ok();
-    local_servers_at(&Places::usual(host.as_deref())).await
-}
-
-/// The same, elsewhere on this machine.
 pub async fn local_servers_at(places: &Places) -> Vec<Found> {
     let Ok(client) = http::here() else {
         return Vec::new();

@@ -150,11 +150,6 @@ impl CleanEnv {
         Ok(self.command(binary("sm")?))
     }
 
-    /// The fake agent.
-    pub fn fake_agent(&self) -> Result<Command, CleanError> {
-        Ok(self.command(binary("fake-agent")?))
-    }
-
     /// Where the fake agent, started by `sm` in this environment, records what it was given, once
     /// [`record_fake_agents`](Self::record_fake_agents) was called.
     pub fn fake_agent_log(&self) -> PathBuf {

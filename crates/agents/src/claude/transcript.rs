@@ -21,7 +21,7 @@ const LONG: usize = 1024;
 /// Whether something was said in a conversation whose record begins like this. After `/clear` the
 /// record has a line about the mode first and the command some 100 ms later: one that was killed in
 /// between can neither be resumed nor begun under its name.
-pub fn has_messages(record: &[u8]) -> bool {
+pub(crate) fn has_messages(record: &[u8]) -> bool {
     let mut lines = record
         .split(|b| *b == b'\n')
         .filter(|line| !line.is_empty());

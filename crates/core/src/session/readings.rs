@@ -324,7 +324,7 @@ impl Evidence {
     }
 
     /// Idle beyond doubt: the agent's status says so, or title and screen agree.
-    pub fn proves_idle(&self) -> bool {
+    pub(crate) fn proves_idle(&self) -> bool {
         match &self.status {
             Some(status) => {
                 status.activity == Activity::Idle

@@ -190,7 +190,7 @@ impl Record {
     }
 
     /// A clear was typed, and the new conversation is still to be found.
-    pub fn awaits_context(&self) -> bool {
+    pub(crate) fn awaits_context(&self) -> bool {
         self.open_handoff().is_some_and(|h| h.unproven)
     }
 
@@ -201,7 +201,7 @@ impl Record {
     }
 
     /// Since when the context may be another one: a clear was entered, and is not proven.
-    pub fn cleared_since(&self) -> Option<Timestamp> {
+    pub(crate) fn cleared_since(&self) -> Option<Timestamp> {
         let open = self.open_handoff()?;
         open.entered_at
             .filter(|_| open.state == HandoffState::Prepared)
@@ -268,12 +268,12 @@ pub struct Flight {
 
 impl Flight {
     /// Enter was pressed, or nobody can say that it was not.
-    pub fn may_be_entered(&self) -> bool {
+    pub(crate) fn may_be_entered(&self) -> bool {
         self.tries > self.refused
     }
 
     /// What it says may have been done: it was entered, or a driven agent was given it.
-    pub fn may_be_done(&self) -> bool {
+    pub(crate) fn may_be_done(&self) -> bool {
         let given = self.way == Way::Mailbox && self.phase == Phase::Answered;
         self.may_be_entered() || given
     }

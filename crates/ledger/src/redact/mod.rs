@@ -56,11 +56,6 @@ impl Redacted<'_> {
     }
 }
 
-/// What stands where a secret stood.
-pub fn replacement(rule: &str) -> String {
-    format!("[redacted: {rule}]")
-}
-
 /// Takes the secrets out. Doing it again changes nothing.
 pub fn redact(text: &str) -> Redacted<'_> {
     let mut redacted = Redacted {

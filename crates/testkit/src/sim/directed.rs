@@ -134,10 +134,6 @@ impl World {
         sm_core::Timestamp(self.now)
     }
 
-    pub fn is_up(&self) -> bool {
-        self.daemon.up
-    }
-
     /// Everything settles and the accounts are right.
     pub fn settle(mut self) -> Result<Self, Box<Failure>> {
         self.finish();

@@ -282,13 +282,6 @@ impl World {
         self.line_changes();
     }
 
-    /// The agent compacts its context, at rest or inside its turn.
-    pub fn compact_now(&mut self) {
-        self.agent.epoch += 1;
-        self.agent.compacting_in_turn = self.agent.busy();
-        self.compact();
-    }
-
     pub fn is_compacting(&self) -> bool {
         self.agent.stage == Stage::Compact
     }

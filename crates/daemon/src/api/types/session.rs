@@ -113,7 +113,7 @@ pub struct QueueView {
 pub struct NewSessionBody {
     /// Made by the caller, so that a repeat is the same session.
     pub id: Option<String>,
-    /// `claude`, `codex`, or `generic` with `command`.
+    /// `claude`, `codex`, `native`, or `generic` with `command`.
     pub agent: String,
     pub name: Option<String>,
     pub cwd: String,
