@@ -60,6 +60,13 @@ pub fn is_header_value(value: &str) -> bool {
     value.bytes().all(|byte| matches!(byte, b' '..=b'~'))
 }
 
+/// A variable of the environment that goes into a header; none if it cannot.
+pub fn variable(name: &str) -> Option<String> {
+    std::env::var(name)
+        .ok()
+        .filter(|value| !value.is_empty() && is_header_value(value))
+}
+
 /// Appends a JSON string with its quotes.
 pub fn push_json_string(out: &mut String, text: &str) {
     out.reserve(text.len() + 2);

@@ -30,12 +30,10 @@ pub struct Caller {
 impl Caller {
     /// The agent's session, from its environment; `None` outside of one.
     pub fn from_env() -> Option<Self> {
-        let text = |name| {
-            std::env::var(name)
-                .ok()
-                .filter(|value| !value.is_empty() && wire::is_header_value(value))
-        };
-        Some(Self::new(text(wire::SESSION_VAR)?, text(wire::SECRET_VAR)))
+        Some(Self::new(
+            wire::variable(wire::SESSION_VAR)?,
+            wire::variable(wire::SECRET_VAR),
+        ))
     }
 
     pub fn new(session: String, secret: Option<String>) -> Self {

@@ -77,6 +77,16 @@ pub enum DocumentError {
     TooLittle,
 }
 
+impl From<Unwritten> for DocumentError {
+    fn from(unwritten: Unwritten) -> Self {
+        match unwritten {
+            Unwritten::Cancelled => Self::Cancelled,
+            Unwritten::Empty => Self::Failed("the model returned no text".into()),
+            Unwritten::Failed(why) => Self::Failed(why),
+        }
+    }
+}
+
 /// Has it written. `model` is only looked for when it is needed, and says why there is none.
 pub async fn document<F, E>(
     subject: &Subject,
@@ -181,19 +191,30 @@ async fn by_program(
     Ok((handoff::unfenced(&answered.text).to_owned(), told))
 }
 
+/// What writing it took, in words.
+pub(super) fn took(read: u64, written: u64, dollars: f64) -> String {
+    let cost = match dollars >= 0.005 {
+        true => format!(", {dollars:.2} $"),
+        false => String::new(),
+    };
+    format!("{read} tokens read, {written} written{cost}")
+}
+
+/// How much of what was read the provider still had.
+pub(super) fn from_cache(cached: u64, read: u64) -> String {
+    match cached * 100 / read.max(1) {
+        0 => "; the provider's cache was not used".to_owned(),
+        percent => format!("; {percent} % of it from the provider's cache"),
+    }
+}
+
 /// What all the questions took together, and whether the provider's cache was used.
 fn told_of(spent: &[Answered]) -> String {
     let sum = |of: fn(&Answered) -> u64| spent.iter().map(of).sum::<u64>();
     let (input, cached) = (sum(|a| a.spent.input), sum(|a| a.spent.cached));
     let dollars: f64 = spent.iter().filter_map(|a| a.spent.dollars).sum();
-    let mut told = format!("{input} tokens read, {} written", sum(|a| a.spent.output));
-    if dollars >= 0.005 {
-        told.push_str(&format!(", {dollars:.2} $"));
-    }
-    told.push_str(&match cached * 100 / input.max(1) {
-        0 => "; the provider's cache was not used".to_owned(),
-        percent => format!("; {percent} % of it from the provider's cache"),
-    });
+    let mut told = took(input, sum(|a| a.spent.output), dollars);
+    told.push_str(&from_cache(cached, input));
     let refused: u32 = spent.iter().map(|a| a.refused).sum();
     if refused > 0 {
         told.push_str(&format!("; {refused} calls of tools refused"));
@@ -227,24 +248,15 @@ async fn by_model(
         session: "sm-generate",
         tokens: None,
     };
-    let draft = handoff::generate(client, prefix, order, cancel, on)
-        .await
-        .map_err(|unwritten| match unwritten {
-            Unwritten::Cancelled => DocumentError::Cancelled,
-            Unwritten::Empty => DocumentError::Failed("the model returned no text".into()),
-            Unwritten::Failed(why) => DocumentError::Failed(why),
-        })?;
+    let draft = handoff::generate(client, prefix, order, cancel, on).await?;
     let usage = draft.usage;
+    let read = usage.input + usage.cache_read + usage.cache_write;
     let mut told = format!(
-        "Written by {}/{} from the transcript: {} tokens read, {} written",
+        "Written by {}/{} from the transcript: {}",
         model.provider,
         model.id,
-        usage.input + usage.cache_read + usage.cache_write,
-        usage.output
+        took(read, usage.output, usage.cost.total)
     );
-    if usage.cost.total >= 0.005 {
-        told.push_str(&format!(", {:.2} $", usage.cost.total));
-    }
     if left_out {
         told.push_str("; the oldest part did not fit into its window");
     }

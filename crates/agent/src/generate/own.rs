@@ -10,7 +10,7 @@ use sm_ledger::redact::redact;
 use sm_llm::{Client, Places};
 use tokio_util::sync::CancellationToken;
 
-use super::document::{Document, DocumentError};
+use super::document::{Document, DocumentError, from_cache, took};
 use crate::config::Config;
 use crate::handoff::{self, Order, Prefix, Progress};
 use crate::host::Variables;
@@ -18,7 +18,6 @@ use crate::models;
 use crate::session::{self, Opened};
 use crate::setup;
 use crate::tools;
-use crate::turn::Unwritten;
 
 /// With fewer messages there is nothing to hand off.
 const LEAST: usize = 2;
@@ -80,24 +79,16 @@ impl Own {
         };
         let draft = handoff::generate(&Client::new(), prefix, order, cancel, on)
             .await
-            .map_err(|unwritten| match unwritten {
-                Unwritten::Cancelled => DocumentError::Cancelled,
-                Unwritten::Empty => DocumentError::Failed("the model returned no text".into()),
-                Unwritten::Failed(why) => DocumentError::Failed(why),
-            })?;
+            .map_err(DocumentError::from)?;
         let usage = draft.usage;
         let read = usage.input + usage.cache_read + usage.cache_write;
-        let mut told = format!(
-            "Written by the session's own model, {}/{}, as /handoff does: {read} tokens read, {} written",
-            model.provider, model.id, usage.output
+        let told = format!(
+            "Written by the session's own model, {}/{}, as /handoff does: {}{}",
+            model.provider,
+            model.id,
+            took(read, usage.output, usage.cost.total),
+            from_cache(usage.cache_read, read)
         );
-        if usage.cost.total >= 0.005 {
-            told.push_str(&format!(", {:.2} $", usage.cost.total));
-        }
-        told.push_str(&match usage.cache_read * 100 / read.max(1) {
-            0 => "; the provider's cache was not used".to_owned(),
-            percent => format!("; {percent} % of it from the provider's cache"),
-        });
         let mut text = draft.document();
         let ledger = handoff::ledger_of(&self.path);
         let facts = handoff::facts(&ledger, &opened.todos, &text, config.handoff.facts);

@@ -45,14 +45,9 @@ pub struct Caller {
 
 impl Caller {
     pub fn from_env() -> Option<Self> {
-        let text = |name| {
-            std::env::var(name)
-                .ok()
-                .filter(|value| !value.is_empty() && wire::is_header_value(value))
-        };
         Some(Self {
-            session: text(wire::SESSION_VAR)?,
-            secret: text(wire::SECRET_VAR),
+            session: wire::variable(wire::SESSION_VAR)?,
+            secret: wire::variable(wire::SECRET_VAR),
             own: Process::this(),
         })
     }
