@@ -43,6 +43,7 @@ mod rng;
 mod terminal;
 mod trace;
 mod turn;
+mod watched;
 mod world;
 
 pub use agent::{Agent, Batch, Stage, TurnPlan};

@@ -4,13 +4,14 @@
 
 use super::agent::Stage;
 use super::monitor::WINDOW;
+use super::watched::{Alert, Last, word};
 use super::world::{World, tr};
-use sm_core::ids::{MessageId, Timestamp};
+use sm_core::ids::MessageId;
 use sm_core::message::{MessageState, Mode, NewMessage};
 use sm_core::monitor::Level;
 use sm_core::signal::{ContextSource, Fact, Signal, UsageSource};
 use sm_core::{Answer, Effect, EntryKind, MessageChange, Outcome, State};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 /// Effects that were ordered before somebody told of a compaction are carried out by then.
 const ORDERED_BEFORE: i64 = 1_000;
@@ -19,89 +20,6 @@ const PRESSING: i64 = 36_000;
 
 /// Or after it came back from a delivery.
 const GIVEN_BACK: i64 = 7_000;
-
-#[derive(Debug, Default)]
-pub struct Watch {
-    fills: BTreeMap<usize, Fill>,
-    /// Every sample that was ever made.
-    made: BTreeMap<(i64, &'static str, u64), (usize, usize)>,
-    pub line_due: bool,
-    /// Since when the daemon knows that the agent compacts.
-    pub compacting_told: Option<i64>,
-    /// How many compactions of a conversation the session was told of in a way that it must believe.
-    heard: BTreeMap<usize, usize>,
-    /// Thresholds that were told, by what the session believed to be in.
-    fired: BTreeMap<(u32, u32), Vec<u8>>,
-    held_up: BTreeMap<(u32, u32), u32>,
-    last: Option<Last>,
-    alerts: BTreeMap<MessageId, Alert>,
-    /// Messages about a compaction that the parent got.
-    parent_told: BTreeSet<MessageId>,
-    up_since: (u64, i64),
-}
-
-/// One conversation, as it truly is.
-#[derive(Debug, Default)]
-pub struct Fill {
-    pub tokens: u64,
-    /// The model has said something since it was begun or compacted.
-    pub answered: bool,
-    /// When it was compacted, and when the agent turned to it last.
-    ends: Vec<i64>,
-    entered: i64,
-}
-
-#[derive(Debug, Clone, PartialEq)]
-struct Last {
-    stretch: (u32, u32),
-    conversation: Option<sm_core::ConversationId>,
-    at: Option<Timestamp>,
-    fired: Vec<u8>,
-}
-
-#[derive(Debug)]
-struct Alert {
-    /// The conversation it is about, and how often that had been compacted.
-    about: (usize, usize),
-    text: String,
-    level: Level,
-    said: u32,
-    created: i64,
-}
-
-fn word(source: UsageSource) -> &'static str {
-    match source {
-        UsageSource::StatusLine => "status line",
-        UsageSource::Transcript => "transcript",
-        UsageSource::Hook => "hook",
-        UsageSource::Api => "api",
-    }
-}
-
-impl Watch {
-    pub fn fill(&mut self, conversation: usize) -> &mut Fill {
-        self.fills.entry(conversation).or_default()
-    }
-
-    pub fn made(&mut self, conversation: usize, source: UsageSource, at: Timestamp, tokens: u64) {
-        let fill = self.fill(conversation);
-        fill.answered |= source == UsageSource::Transcript;
-        let stretch = (conversation, fill.ends.len());
-        self.made.insert((at.0, word(source), tokens), stretch);
-    }
-
-    pub fn entered(&mut self, conversation: usize, now: i64) {
-        self.fill(conversation).entered = now;
-    }
-
-    /// What it held before.
-    pub fn compacted(&mut self, conversation: usize, left: u64, now: i64) -> u64 {
-        let fill = self.fill(conversation);
-        fill.ends.push(now);
-        fill.answered = false;
-        std::mem::replace(&mut fill.tokens, left)
-    }
-}
 
 impl World {
     fn here(&self) -> (usize, usize) {
