@@ -23,18 +23,21 @@ pub fn of(agent: AgentKind, own: Option<Process>, ancestors: &str) -> Origin {
         .iter()
         .map(|p| platform::process_name(p.pid))
         .collect();
-    judge(agent, &between)
+    judge(agent, platform::program_name(own.pid).as_deref(), &between)
 }
 
-/// By the names of the processes between the hook and the session's own agent process.
-fn judge(agent: AgentKind, between: &[Option<String>]) -> Origin {
-    // Codex's launcher script starts the real program as its child.
-    let allowed = match agent {
+/// By the program of the session's own agent process, and the names of those between it and the hook.
+fn judge(agent: AgentKind, own: Option<&str>, between: &[Option<String>]) -> Origin {
+    let allowed: usize = match agent {
         // the own agent speaks for itself
         AgentKind::Claude | AgentKind::Native => 0,
+        // its launcher script starts the real program as its child
         AgentKind::Codex => 1,
         AgentKind::Generic => usize::MAX,
     };
+    // A script of the person's that has the agent's name does the same.
+    let script = own.is_some_and(|name| SHELLS.contains(&name));
+    let allowed = allowed.saturating_add(usize::from(script));
     if between.iter().any(Option::is_none) {
         return Origin::Unknown; // already gone: the conversation id decides
     }
@@ -74,19 +77,54 @@ mod tests {
                 .map(|n| Some(n.to_string()))
                 .collect()
         };
-        assert_eq!(judge(AgentKind::Claude, &names("")), Origin::Own);
-        assert_eq!(judge(AgentKind::Claude, &names("sh")), Origin::Own);
-        assert_eq!(judge(AgentKind::Claude, &names("claude")), Origin::Nested);
+        assert_eq!(judge(AgentKind::Claude, None, &names("")), Origin::Own);
+        assert_eq!(judge(AgentKind::Claude, None, &names("sh")), Origin::Own);
         assert_eq!(
-            judge(AgentKind::Claude, &names("sh claude bash")),
+            judge(AgentKind::Claude, None, &names("claude")),
             Origin::Nested
         );
-        assert_eq!(judge(AgentKind::Codex, &names("sh codex")), Origin::Own);
         assert_eq!(
-            judge(AgentKind::Codex, &names("sh codex node bash codex")),
+            judge(AgentKind::Claude, None, &names("sh claude bash")),
             Origin::Nested
         );
-        assert_eq!(judge(AgentKind::Claude, &[None]), Origin::Unknown);
+        assert_eq!(
+            judge(AgentKind::Codex, None, &names("sh codex")),
+            Origin::Own
+        );
+        assert_eq!(
+            judge(AgentKind::Codex, None, &names("sh codex node bash codex")),
+            Origin::Nested
+        );
+        assert_eq!(judge(AgentKind::Claude, None, &[None]), Origin::Unknown);
+    }
+
+    #[test]
+    fn a_script_in_the_agents_place_has_the_agent_as_its_child() {
+        let names = |text: &str| -> Vec<Option<String>> {
+            text.split_whitespace()
+                .map(|n| Some(n.to_string()))
+                .collect()
+        };
+        for (agent, own, between, expected) in [
+            (AgentKind::Claude, "bash", "sh claude", Origin::Own),
+            (AgentKind::Claude, "claude", "sh claude", Origin::Nested),
+            (
+                AgentKind::Claude,
+                "sh",
+                "sh claude bash claude",
+                Origin::Nested,
+            ),
+            (AgentKind::Codex, "sh", "sh codex node", Origin::Own),
+            (
+                AgentKind::Codex,
+                "sh",
+                "sh codex bash codex node",
+                Origin::Nested,
+            ),
+        ] {
+            let found = judge(agent, Some(own), &names(between));
+            assert_eq!(found, expected, "{own}: {between}");
+        }
     }
 
     #[test]

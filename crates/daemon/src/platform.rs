@@ -14,6 +14,12 @@ mod system {
         Some(text.trim_end().to_string())
     }
 
+    /// The program that it runs, whatever it calls itself: of a script, its shell.
+    pub fn program_name(pid: u32) -> Option<String> {
+        let program = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+        Some(program.file_name()?.to_string_lossy().into_owned())
+    }
+
     /// All processes of the terminal session that this process leads.
     pub fn terminal_session(leader: u32) -> Vec<u32> {
         pids()
@@ -75,6 +81,10 @@ mod system {
         None
     }
 
+    pub fn program_name(_pid: u32) -> Option<String> {
+        None
+    }
+
     pub fn terminal_session(_leader: u32) -> Vec<u32> {
         Vec::new()
     }
@@ -92,4 +102,4 @@ mod system {
     }
 }
 
-pub use system::{children, descendants, open_files, process_name, terminal_session};
+pub use system::{children, descendants, open_files, process_name, program_name, terminal_session};
