@@ -57,9 +57,26 @@ fn own_settings(args: &[String], cwd: &str) -> Result<Option<Value>, String> {
         .map_err(|error| format!("the given --settings are not JSON: {error}"))
 }
 
-/// The window within which Claude Code was set to compact, if one was: the environment before what
-/// was given before the user's settings.
+/// Where an administrator says what holds for everybody on this machine.
+#[cfg(target_os = "macos")]
+const POLICY: &str = "/Library/Application Support/ClaudeCode";
+#[cfg(not(target_os = "macos"))]
+const POLICY: &str = "/etc/claude-code";
+
+/// The window within which Claude Code is set to compact if it is started now; one that runs does not
+/// look again. The environment goes before the administrator's settings, those before what was given,
+/// and that before the user's own.
 pub fn claude_compact_window(
+    args: &[String],
+    cwd: &str,
+    home: Option<&Path>,
+    env: impl Fn(&str) -> Option<String>,
+) -> Option<u64> {
+    compact_window_under(Path::new(POLICY), args, cwd, home, env)
+}
+
+fn compact_window_under(
+    policy: &Path,
     args: &[String],
     cwd: &str,
     home: Option<&Path>,
@@ -70,11 +87,35 @@ pub fn claude_compact_window(
         return Some(window);
     }
     let given = own_settings(args, cwd).ok().flatten();
-    given
-        .into_iter()
+    policy_settings(policy)
+        .chain(given)
         .chain(user_settings(home, cwd))
         .find_map(|settings| compact_window(&settings))
 }
+
+/// The administrator's settings, those that go before others first: the pieces, the last of them
+/// first, then the file they add to.
+fn policy_settings(folder: &Path) -> impl Iterator<Item = Value> + use<> {
+    let pieces = std::fs::read_dir(folder.join("managed-settings.d"));
+    let mut files: Vec<PathBuf> = pieces
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            name.ends_with(".json") && !name.starts_with('.')
+        })
+        .map(|entry| entry.path())
+        .take(MOST_PIECES)
+        .collect();
+    files.sort_unstable_by(|a, b| b.cmp(a));
+    files.push(folder.join("managed-settings.json"));
+    files.into_iter().filter_map(settings_in)
+}
+
+/// Nobody has more.
+const MOST_PIECES: usize = 1000;
 
 /// The status line that would be shown without ours.
 fn user_status_line(home: Option<&Path>, cwd: &str) -> Option<Value> {
@@ -97,10 +138,13 @@ fn user_settings(home: Option<&Path>, cwd: &str) -> impl Iterator<Item = Value> 
     .into_iter()
     .flatten()
     .collect();
-    files.into_iter().filter_map(|file| {
-        let text = std::fs::read_to_string(file).ok()?;
-        serde_json::from_str(&text).ok()
-    })
+    files.into_iter().filter_map(settings_in)
+}
+
+/// None: there are none, or nobody can read them.
+fn settings_in(file: PathBuf) -> Option<Value> {
+    let text = std::fs::read_to_string(file).ok()?;
+    serde_json::from_str(&text).ok()
 }
 
 fn write_private(path: &Path, value: &Value) -> Result<(), String> {
@@ -126,10 +170,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (home, project) = (dir.path().join("home"), dir.path().join("project"));
         let cwd = project.to_string_lossy().into_owned();
+        let policy = dir.path().join("policy");
         let found = |args: &[&str], var: Option<&str>| {
             let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
             let var = var.map(str::to_owned);
-            claude_compact_window(&args, &cwd, Some(&home), move |_| var.clone())
+            compact_window_under(&policy, &args, &cwd, Some(&home), move |_| var.clone())
         };
         assert_eq!(found(&[], None), None);
         std::fs::create_dir_all(&home).unwrap();
@@ -147,5 +192,21 @@ mod tests {
         assert_eq!(found(&given, None), Some(140_000));
         assert_eq!(found(&given, Some("150000")), Some(150_000));
         assert_eq!(found(&given, Some("none")), Some(140_000));
+        let pieces = policy.join("managed-settings.d");
+        std::fs::create_dir_all(&pieces).unwrap();
+        assert_eq!(found(&given, None), Some(140_000));
+        write(policy.join("managed-settings.json"), 160_000);
+        assert_eq!(found(&given, None), Some(160_000));
+        for (name, window) in [
+            ("10-a.json", 170_000),
+            ("20-b.json", 180_000),
+            (".30-c.json", 190_000),
+            ("40-d.txt", 190_000),
+        ] {
+            write(pieces.join(name), window);
+        }
+        std::fs::write(pieces.join("50-e.json"), "{").unwrap();
+        assert_eq!(found(&given, None), Some(180_000));
+        assert_eq!(found(&given, Some("150000")), Some(150_000));
     }
 }
