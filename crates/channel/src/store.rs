@@ -149,6 +149,19 @@ impl<F: Files> Channel<F> {
         }
     }
 
+    /// The handoff that was active until it was too old, and when it was made. Takes no lock.
+    pub fn expired(&mut self) -> Result<Option<(Loaded, Timestamp)>, ChannelError> {
+        let now = self.files.now();
+        let manifest = self.manifest()?;
+        let current = manifest.as_ref().and_then(Manifest::current);
+        let expired = current.filter(|c| c.status_at(now, self.expiry) == Status::Expired);
+        let Some((id, made)) = expired.and_then(|c| Some((c.id.clone(), c.created_at?))) else {
+            return Ok(None);
+        };
+        let (_, document) = self.document_of(&id)?;
+        Ok(Some((Loaded { id, document }, made)))
+    }
+
     fn document_of(&mut self, id: &HandoffId) -> Result<(PathBuf, Vec<u8>), ChannelError> {
         let current = self.place.document(&self.name);
         let found = self.read(&current)?;

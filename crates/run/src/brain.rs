@@ -145,6 +145,16 @@ pub enum Farewell {
     ExitCommand,
 }
 
+impl Farewell {
+    /// As who leaves so expects it, if no agent is there to say another.
+    pub fn code(self) -> i32 {
+        match self {
+            Self::CtrlC | Self::CtrlD => 128 + SIGINT,
+            Self::ExitCommand => 0,
+        }
+    }
+}
+
 /// What is known about the end of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Report {
@@ -156,11 +166,21 @@ pub struct Report {
     pub told: Option<i32>,
     /// The person's last goodbye, and how long before the end it was typed.
     pub farewell: Option<(Farewell, Duration)>,
-    /// A goodbye was said while keys were held back: the agent could not hear it.
-    pub goodbye_held: bool,
+    /// What was said last since keys were held back: whoever was to take this one's place is not
+    /// wanted.
+    pub goodbye: Option<Farewell>,
 }
 
 impl Report {
+    /// What a shell is told. Whoever has left an agent that was to end anyway is told so, whatever it
+    /// ended with.
+    pub fn code(&self) -> i32 {
+        match self.goodbye {
+            Some(goodbye) if self.by_us && self.ended != Ended::TerminalGone => goodbye.code(),
+            Some(_) | None => self.ended.code(),
+        }
+    }
+
     /// Whether a person, or somebody in their place, is the likely reason of the end.
     pub fn person_interrupted(&self) -> bool {
         let by_keys = matches!(self.farewell, Some((_, ago)) if ago <= JUST_BEFORE);
@@ -169,7 +189,7 @@ impl Report {
             Ended::Signalled(signal) => signal == SIGINT,
             Ended::TerminalGone => true,
         };
-        by_keys || by_end || self.goodbye_held || self.told.is_some()
+        by_keys || by_end || self.goodbye.is_some() || self.told.is_some()
     }
 }
 
@@ -235,7 +255,14 @@ pub trait Brain {
     fn ended(&mut self, report: &Report) -> Next;
 
     /// There is no next agent after all: the person wants out, or somebody in their place.
-    fn abandoned(&mut self) {}
+    fn abandoned(&mut self, code: i32) {
+        let _ = code;
+    }
+
+    /// What the person is told when everything is over, below all else.
+    fn last_words(&mut self) -> Option<String> {
+        None
+    }
 
     /// The next agent could not be started.
     fn failed(&mut self, error: &RunError) -> Next {
@@ -267,7 +294,7 @@ mod tests {
             by_us: false,
             told: None,
             farewell: None,
-            goodbye_held: false,
+            goodbye: None,
         }
     }
 
@@ -281,6 +308,28 @@ mod tests {
         ] {
             assert_eq!(ended.code(), code, "{ended:?}");
             assert_eq!(NoRotation.ended(&report(ended)), Next::Exit(code));
+        }
+    }
+
+    #[test]
+    fn whoever_leaves_an_agent_that_was_to_end_is_told_so() {
+        use Farewell::{CtrlC, ExitCommand};
+        for (by_us, ended, goodbye, code) in [
+            (true, Ended::Signalled(15), None, 143),
+            (true, Ended::Signalled(15), Some(CtrlC), 130),
+            (true, Ended::Exited(0), Some(CtrlC), 130),
+            (true, Ended::Exited(143), Some(ExitCommand), 0),
+            (true, Ended::TerminalGone, Some(CtrlC), 129),
+            (false, Ended::Exited(0), Some(CtrlC), 0),
+            (false, Ended::Exited(7), Some(ExitCommand), 7),
+            (false, Ended::Signalled(2), Some(CtrlC), 130),
+        ] {
+            let report = Report {
+                by_us,
+                goodbye,
+                ..report(ended)
+            };
+            assert_eq!(report.code(), code, "{report:?}");
         }
     }
 

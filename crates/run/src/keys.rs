@@ -47,14 +47,27 @@ impl Keys {
         }
     }
 
+    /// One byte; the goodbye that ends with it.
+    pub fn hears(&mut self, byte: u8, now: Instant) -> Option<Farewell> {
+        let before = self.last.take();
+        self.key(byte, now);
+        let said = self.last;
+        self.last = said.or(before);
+        said.map(|(farewell, _)| farewell)
+    }
+
     /// The last goodbye.
     pub fn last(&self) -> Option<(Farewell, Instant)> {
         self.last
     }
 
-    /// Another agent begins: what was typed was for the one before it.
+    /// Another agent begins: what was said was said to the one before it.
     pub fn forget(&mut self) {
         self.last = None;
+    }
+
+    /// What has been typed of a line is in no composer any more.
+    pub fn forget_line(&mut self) {
         self.line = Line::default();
     }
 
@@ -230,9 +243,8 @@ mod tests {
             assert_eq!(found, expected, "{typed:?}");
             // One byte after the other says the same.
             let mut keys = Keys::default();
-            for byte in typed.bytes() {
-                keys.saw(&[byte], now);
-            }
+            let heard = typed.bytes().filter_map(|byte| keys.hears(byte, now));
+            assert_eq!(heard.last(), expected, "{typed:?}");
             assert_eq!(keys.last().map(|(f, _)| f), expected, "{typed:?}");
             keys.forget();
             assert_eq!(keys.last(), None);

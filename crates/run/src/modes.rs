@@ -44,6 +44,7 @@ pub struct Modes {
     region: bool,
     cursor_style: bool,
     charset: bool,
+    drawn: bool,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
@@ -92,6 +93,11 @@ fn whole_sequence(state: State, bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
 }
 
 impl Modes {
+    /// Whether anybody has moved the cursor, or the like: the terminal takes more than lines.
+    pub fn drawn(&self) -> bool {
+        self.drawn
+    }
+
     pub fn saw(&mut self, mut bytes: &[u8]) {
         while !bytes.is_empty() {
             // Most of it is text, or an image.
@@ -176,6 +182,7 @@ impl Modes {
             self.styled = !parts.all(|part| matches!(part, b"" | b"0"));
             return;
         }
+        self.drawn = true;
         let Ok(text) = std::str::from_utf8(sequence) else {
             return;
         };

@@ -22,7 +22,7 @@ use crate::pty::Pty;
 use crate::signals::Signals;
 use crate::typing::Typing;
 use crate::wait::{self, Ready, Source};
-use crate::{Brain, Control, Ended, Entered, Process, Report, Run, RunError, Terminal};
+use crate::{Brain, Control, Ended, Entered, Farewell, Process, Report, Run, RunError, Terminal};
 
 /// So much is read before it has to be shown.
 const MOST_OUTPUT: usize = 64 * 1024;
@@ -138,6 +138,9 @@ impl<'a> Relay<'a> {
             log.generation(self.started);
         }
         self.keys.forget();
+        if self.typing.is_empty() {
+            self.keys.forget_line();
+        }
         self.typing.begin();
         self.told = None;
         Ok(Hosted {
@@ -196,7 +199,7 @@ impl<'a> Relay<'a> {
             by_us: hosted.by_us,
             told: self.told,
             farewell: farewell.map(|(farewell, at)| (farewell, at.elapsed())),
-            goodbye_held: self.typing.goodbye(),
+            goodbye: self.typing.goodbye(),
         }
     }
 
@@ -251,7 +254,6 @@ impl<'a> Relay<'a> {
                     hosted.by_us = true;
                     hosted.end_with(libc::SIGTERM);
                     hosted.ending.push((Instant::now() + grace, libc::SIGKILL));
-                    self.typing.ending();
                 }
                 control => self.obey(control, brain),
             }
@@ -376,12 +378,12 @@ impl<'a> Relay<'a> {
                     self.write_agent(hosted);
                 }
                 let typed = self.buffer.get(..read).unwrap_or_default();
-                let before = self.keys.last();
-                self.keys.saw(typed, Instant::now());
-                if !passed {
-                    let now = self.keys.last().filter(|last| Some(*last) != before);
-                    let goodbye = now.map(|(farewell, _)| farewell);
-                    self.to_agent.add(&self.typing.saw(typed, goodbye));
+                let now = Instant::now();
+                if passed {
+                    self.keys.saw(typed, now);
+                } else {
+                    let on = self.typing.saw(typed, &mut self.keys, now);
+                    self.to_agent.add(&on);
                 }
                 brain.typed(typed);
                 self.note_keys(read);
@@ -535,27 +537,39 @@ impl<'a> Relay<'a> {
         ending
     }
 
-    /// Takes what the person has typed while no agent was there; whether they want out.
-    pub fn interrupted(&mut self, brain: &mut dyn Brain) -> bool {
+    /// Takes what the person has typed while no agent was there; the code to end with, if they want
+    /// out.
+    pub fn left(&mut self, brain: &mut dyn Brain) -> Option<i32> {
         let mut wait = wait::Wait::until(Some(Instant::now()));
         wait.readable(Source::Person, self.terminal.input());
-        if self.gone || !wait.wait().has(Source::Person) {
-            return self.gone;
+        let mut goodbye = None;
+        if !self.gone && wait.wait().has(Source::Person) {
+            let room = self.buffer.get_mut(..MOST_INPUT).unwrap_or_default();
+            match self.terminal.read(room) {
+                Ok(0) => self.gone = true,
+                Ok(read) => {
+                    let typed = self.buffer.get(..read).unwrap_or_default();
+                    goodbye = self.typing.between(typed, &mut self.keys, Instant::now());
+                    brain.typed(typed);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                Err(_) => self.gone = true,
+            }
         }
-        let room = self.buffer.get_mut(..MOST_INPUT).unwrap_or_default();
-        if let Ok(read) = self.terminal.read(room) {
-            let typed = self.buffer.get(..read).unwrap_or_default();
-            self.keys.forget();
-            self.keys.saw(typed, Instant::now());
-            self.typing.not_taken(typed);
-            brain.typed(typed);
+        match self.gone {
+            true => Some(Ended::TerminalGone.code()),
+            false => goodbye.map(Farewell::code),
         }
-        self.keys.last().is_some()
     }
 
     /// Puts back what an agent that could not do so itself has left behind.
-    pub fn undo_modes(&mut self) {
-        let undo = self.modes.undo();
+    pub fn undo_modes(&mut self, report: &Report) {
+        let drawn = self.modes.drawn();
+        let mut undo = self.modes.undo();
+        // What it has drawn below the cursor would stand beside whatever follows.
+        if drawn && (report.by_us || matches!(report.ended, Ended::Signalled(_))) {
+            undo.extend_from_slice(b"\x1b[J");
+        }
         self.show(&undo);
         self.flush();
     }

@@ -4,9 +4,6 @@ use crate::relay::Relay;
 use crate::signals::Signals;
 use crate::{Brain, Control, Ended, Next, Report, Run, RunError, Terminal};
 
-/// As a shell says that somebody pressed Ctrl+C.
-const INTERRUPTED: i32 = 130;
-
 /// Runs agents on the terminal until the brain says that it is over; the code to exit with. An error
 /// only if the first agent cannot be started.
 pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32, RunError> {
@@ -23,21 +20,21 @@ pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32,
             let run = match next {
                 Next::Exit(code) => {
                     if needs_undoing(&report) {
-                        relay.undo_modes();
+                        relay.undo_modes(&report);
                     }
                     break 'agents code;
                 }
                 Next::Again(run) => run,
             };
-            relay.undo_modes();
+            relay.undo_modes(&report);
             relay.show_notices();
             // Nobody is there to be asked: it was meant for us.
             let out = match relay.ending_signal() {
                 Some(signal) => Some(128 + signal),
-                None => relay.interrupted(brain).then_some(INTERRUPTED),
+                None => relay.left(brain),
             };
             if let Some(code) = out {
-                brain.abandoned();
+                brain.abandoned(code);
                 break 'agents code;
             }
             match relay.start(&run) {
@@ -51,6 +48,9 @@ pub fn run(first: Run, terminal: Terminal, brain: &mut dyn Brain) -> Result<i32,
     };
     relay.give_back(brain);
     take_notices(&mut relay, brain);
+    if let Some(text) = brain.last_words() {
+        relay.notice(text);
+    }
     relay.show_notices();
     relay.finish_log();
     terminal.restore();

@@ -49,6 +49,9 @@ impl Scripted {
             "held" | "goodbye" => sh(
                 "stty raw -echo; trap '' TERM; : > shown; until [ -e typed ]; do sleep 0.02; done",
             ),
+            "counts" => sh(
+                "stty raw -echo; trap '' TERM; : > shown; head -c 2 | wc -c | sed 's/ *//;s/^/got /'",
+            ),
             "abandoned" => sh("printf ready; head -c 1 >/dev/null"),
             "typed" => sh("stty raw -echo; printf ready; head -c 1 >/dev/null"),
             _ => sh("printf '\\033[?2004h\\033[31mred'; : > shown; while :; do sleep 0.02; done"),
@@ -71,7 +74,7 @@ impl Brain for Scripted {
                 self.wake_at = Some(Instant::now());
                 self.wants.push(Control::End { agent, grace });
             }
-            "held" | "goodbye" if self.begun == 1 => {
+            "held" | "goodbye" | "counts" if self.begun == 1 => {
                 self.wake_at = Some(Instant::now());
                 self.wants.push(Control::End { agent, grace });
                 self.wants.push(Control::Hold);
@@ -129,7 +132,7 @@ impl Brain for Scripted {
         let (by_us, person) = (report.by_us, report.person_interrupted());
         self.say(format!("ended {code} by us {by_us} person {person}"));
         match (self.which.as_str(), self.begun) {
-            (_, 1) if report.goodbye_held => Next::Exit(130),
+            (_, 1) if report.goodbye.is_some() => Next::Exit(report.code()),
             ("held", 1) => Next::Again(sh("stty raw -echo; head -c 6; printf ' second'")),
             ("abandoned", 1) => {
                 std::fs::write("between", "").unwrap();
@@ -152,8 +155,8 @@ impl Brain for Scripted {
         self.say(format!("unsent {:?}", String::from_utf8_lossy(bytes)));
     }
 
-    fn abandoned(&mut self) {
-        self.say("abandoned".into());
+    fn abandoned(&mut self, code: i32) {
+        self.say(format!("abandoned with {code}"));
     }
 
     fn failed(&mut self, error: &RunError) -> Next {
@@ -201,7 +204,7 @@ fn one_agent_after_the_other_on_the_same_terminal() {
     let mut person = hosted("rotate", temp.path());
     assert_eq!(code(&mut person), Some(5));
     // What the first left switched on is undone, and what is said is said in between.
-    let between = "red\x1b[?2004l\x1b[m\r\nended 143 by us true person false\r\nsecond";
+    let between = "red\x1b[?2004l\x1b[m\x1b[J\r\nended 143 by us true person false\r\nsecond";
     assert!(person.text().contains(between), "{:?}", person.text());
     let end = "second\r\nended 5 by us false person false\r\n";
     assert!(person.text().ends_with(end), "{:?}", person.text());
@@ -217,7 +220,7 @@ fn an_agent_that_does_not_listen_is_killed_after_its_grace() {
     let temp = tempfile::tempdir().unwrap();
     let mut person = hosted("deaf", temp.path());
     assert_eq!(code(&mut person), Some(5));
-    let between = "\x1b[?25l\x1b[?25h\r\nended 137 by us true person false\r\nsecond";
+    let between = "\x1b[?25l\x1b[?25h\x1b[J\r\nended 137 by us true person false\r\nsecond";
     assert!(person.text().contains(between), "{:?}", person.text());
 }
 
@@ -306,8 +309,17 @@ fn what_is_typed_while_an_agent_is_ended_is_for_the_next() {
 fn a_goodbye_while_an_agent_is_ended_is_one() {
     let (code, text) = typed_while_ending("goodbye", b"text\x03");
     assert_eq!(code, Some(130), "{text:?}");
-    assert!(text.contains("unsent \"text\\u{3}\""), "{text:?}");
+    assert!(text.contains("unsent \"text\""), "{text:?}");
     assert!(!text.contains("second"), "{text:?}");
+}
+
+#[test]
+fn a_goodbye_reaches_the_agent_as_often_as_it_was_said() {
+    // It counts what it gets, and ends for the second.
+    let (code, text) = typed_while_ending("counts", b"text\x03\x03");
+    assert_eq!(code, Some(130), "{text:?}");
+    assert!(text.contains("got 2"), "{text:?}");
+    assert!(text.contains("unsent \"text\""), "{text:?}");
 }
 
 #[test]

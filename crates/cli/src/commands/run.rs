@@ -37,8 +37,8 @@ Examples:
 Options of sm come before the agent's name; everything behind it is the agent's.
 Exit codes: the agent's; 128+n if signal n ended it; 127 if there is no such program, 126 if it cannot be run.")]
 pub struct Run {
-    /// Begin with the active handoff of this folder's channel, or with what a run that was killed
-    /// has left.
+    /// Begin with the active handoff of this folder's channel; else with the newest of one that has
+    /// expired and what a run that was killed has left.
     #[arg(long)]
     handoff: bool,
     /// How often the agent is started again by itself: a number, 0 for never, or `unlimited`.
@@ -113,11 +113,11 @@ impl Run {
         };
         let code = match run_rotating::open(wanted)? {
             Some((mut brain, run)) => {
+                for text in brain.notes() {
+                    print::note(&text);
+                }
                 let code = sm_run::run(run, terminal, &mut brain);
                 brain.close_after(&code);
-                if let Some(text) = brain.farewell() {
-                    print::note(text);
-                }
                 code
             }
             None => sm_run::run(run, terminal, &mut NoRotation),

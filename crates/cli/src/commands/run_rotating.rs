@@ -87,26 +87,18 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let cwd = std::env::current_dir()
         .map_err(|error| unusable(format!("this folder cannot be used: {error}")))?;
     let id = wanted.id;
-    let folder = Folder::make(&paths, &id).map_err(|error| unusable(error.to_string()))?;
+    let folder = Folder::make(&paths, &id)
+        .map_err(|error| unusable(RotateError::Folder(error).to_string()))?;
     let (program, mut args) = program(&config, agent, named);
     let fixed = args.len();
     args.extend(given);
     let rules = rules(&config, wanted.restarts);
-    let var = |key: &str| std::env::var(key).ok();
-    let agent_home = kind::agent_home(agent, var);
-    let compact_window = match agent {
-        AgentKind::Claude => {
-            let (cwd, home) = (cwd.to_string_lossy(), agent_home.as_deref());
-            sm_daemon::claude_compact_window(&args, &cwd, home, var)
-        }
-        AgentKind::Codex | AgentKind::Native | AgentKind::Generic => None,
-    };
+    let agent_home = kind::agent_home(agent, |key| std::env::var(key).ok());
     let setup = Setup {
         agent,
         program,
         args,
         fixed,
-        compact_window,
         agent_home,
         cwd,
         hook_program: sm_daemon::hook_program(),

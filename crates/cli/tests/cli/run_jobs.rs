@@ -202,7 +202,7 @@ fn the_terminal_is_as_before_after_a_killed_agent() {
     assert_eq!(after.local_modes, before.local_modes);
     assert_eq!(after.input_modes, before.input_modes);
     assert_eq!(after.output_modes, before.output_modes);
-    let undone = "\x1b[?1000l\x1b[?2004l\x1b[<1u\x1b[?1049l\x1b[?25h";
+    let undone = "\x1b[?1000l\x1b[?2004l\x1b[<1u\x1b[?1049l\x1b[?25h\x1b[J";
     assert!(person.text().ends_with(undone), "{:?}", person.text());
     assert_eq!(world.log(), person.seen());
 }

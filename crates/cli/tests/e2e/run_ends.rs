@@ -11,9 +11,9 @@ use sm_testkit::wait_until;
 use std::path::PathBuf;
 
 /// Of 200,000: critical.
-const FULL: &str = "TOKENS: 160000";
+pub const FULL: &str = "TOKENS: 160000";
 /// The agent is not asked for a document of its own.
-const AT_ONCE: &str = "[run]\ndeadline_turns = 0\n";
+pub const AT_ONCE: &str = "[run]\ndeadline_turns = 0\n";
 
 fn after<'a>(text: &'a str, begin: &str) -> &'a str {
     let at = text
@@ -23,7 +23,7 @@ fn after<'a>(text: &'a str, begin: &str) -> &'a str {
 }
 
 /// The handoff that a text names first.
-fn named(text: &str) -> String {
+pub fn named(text: &str) -> String {
     let rest = after(text, "Handoff HO-");
     let end = rest.find(' ').unwrap();
     format!("HO-{}", &rest[..end])
@@ -31,14 +31,14 @@ fn named(text: &str) -> String {
 
 /// The last words of the run, once it has ended with this code.
 #[track_caller]
-fn farewell(own: &Own, code: i32, begin: &str) -> String {
+pub fn farewell(own: &Own, code: i32, begin: &str) -> String {
     assert_eq!(own.code(), code, "{}", own.about());
     let all = own.all();
     format!("{begin}{}", after(&all, begin))
 }
 
 /// How many contexts began with our prompt.
-fn successors(own: &Own) -> usize {
+pub fn successors(own: &Own) -> usize {
     let records = own.world.records();
     let begun = |r: &&sm_testkit::clean::Record| {
         r.kind == RecordKind::Prompt && r.text.contains("Continue from handoff (ID: ")
@@ -46,7 +46,7 @@ fn successors(own: &Own) -> usize {
     records.iter().filter(begun).count()
 }
 
-fn manifest(own: &Own) -> Value {
+pub fn manifest(own: &Own) -> Value {
     let path = own
         .world
         .env
@@ -64,7 +64,7 @@ fn run_json(own: &Own) -> Option<(PathBuf, Value)> {
 }
 
 /// Who runs this program here.
-fn running(own: &Own, program: &str) -> Vec<Process> {
+pub fn running(own: &Own, program: &str) -> Vec<Process> {
     let runs = |found: &Process| {
         let exe = std::fs::read_link(format!("/proc/{}/exe", found.pid.as_raw_nonzero()));
         exe.is_ok_and(|exe| exe.file_name().is_some_and(|name| name == program))
@@ -76,7 +76,7 @@ fn running(own: &Own, program: &str) -> Vec<Process> {
 
 /// `sm run --handoff claude` after all this goes on from that handoff, in a new context.
 #[track_caller]
-fn goes_on(own: &Own, id: &str) {
+pub fn goes_on(own: &Own, id: &str) {
     let before = successors(own);
     own.start_again(&["run", "--handoff", "claude"]);
     eventually("it goes on", || successors(own) == before + 1);

@@ -34,8 +34,6 @@ use super::words;
 use crate::RunError;
 use crate::brain::{Brain, Control, Ended, Entered, Next, Report, Run};
 
-/// As a shell says that somebody pressed Ctrl+C.
-const INTERRUPTED: i32 = 130;
 /// How long the agent's hooks wait for us: we may have to ask a daemon.
 const HOOK_MS: &str = "500";
 /// How often is looked for what no hook tells.
@@ -131,9 +129,11 @@ impl Rotating {
                 .into_owned(),
         };
         if setup.agent == AgentKind::Claude {
-            let cwd = setup.cwd.to_string_lossy();
-            sm_daemon::claude_settings(&request, &cwd, setup.agent_home.as_deref())
-                .map_err(RotateError::Launch)?;
+            let (cwd, home) = (setup.cwd.to_string_lossy(), setup.agent_home.as_deref());
+            sm_daemon::claude_settings(&request, &cwd, home).map_err(RotateError::Launch)?;
+            let var = |key: &str| std::env::var(key).ok();
+            let window = sm_daemon::claude_compact_window(&request.args, &cwd, home, var);
+            self.session.lock().compact_window = window;
         }
         let mut launch = kind::launch(setup.agent, &request)
             .map_err(|error| RotateError::Launch(error.to_string()))?;
@@ -176,6 +176,7 @@ impl Rotating {
         state.begin_again(handed);
         if let Err(error) = setup.place.ensure() {
             session.log(&format!("the channel's folders: {error}"));
+            state.notes.push(words::no_place(&error.to_string()));
         }
         match (conversation, setup.agent) {
             (Some(conversation), agent) => {
@@ -206,9 +207,9 @@ impl Rotating {
         }
     }
 
-    /// What the person is told when everything is over.
-    pub fn farewell(&self) -> Option<&str> {
-        self.farewell.as_deref()
+    /// What the person is told before the first agent starts.
+    pub fn notes(&self) -> Vec<String> {
+        std::mem::take(&mut self.session.lock().notes)
     }
 
     fn say_goodbye(&mut self, why: &str, handed: Option<&Handed>) {
@@ -313,12 +314,16 @@ impl Brain for Rotating {
         self.session.keep_unsent(bytes);
     }
 
-    fn abandoned(&mut self) {
+    fn abandoned(&mut self, code: i32) {
         let handed = self.session.lock().pending.take();
         self.say_goodbye("The agent was ended", handed.as_ref());
-        self.session.tell_end(Some(INTERRUPTED), None);
+        self.session.tell_end(Some(code), None);
         self.close();
         self.session.setup.folder.remove();
+    }
+
+    fn last_words(&mut self) -> Option<String> {
+        self.farewell.take()
     }
 
     fn entered(&mut self, no: u64, entered: Entered) {
@@ -348,17 +353,18 @@ impl Brain for Rotating {
             };
             (state.rotation.ended(ending), state.prepared.take())
         };
-        let code = match report.goodbye_held {
-            true => INTERRUPTED,
-            false => report.ended.code(),
-        };
         match (after, prepared) {
             (After::Restart, Some(handed)) => return self.again(handed),
             (After::Restart | After::Exit, None) => {
+                // Else the one that it was started with, if it ended before it took it.
                 let kept = self.session.keep_asked();
-                lost = kept.is_err();
+                let kept = kept.map(|kept| kept.or_else(|| self.session.lock().pending.take()));
+                let trouble = self.session.lock().trouble.clone();
+                lost = kept.is_err() || trouble.is_some();
                 let why = match &kept {
-                    Ok(None) => String::new(),
+                    Ok(None) => trouble.map_or_else(String::new, |trouble| {
+                        words::not_handed_over(&trouble, self.session.setup.agent)
+                    }),
                     Ok(Some(_)) => "The agent was ended".to_owned(),
                     Err(error) => format!(
                         "What the agent handed over could not be put into the channel ({error}); it is kept in {}",
@@ -390,7 +396,7 @@ impl Brain for Rotating {
         if report.ended != Ended::TerminalGone && !lost {
             self.session.setup.folder.remove();
         }
-        Next::Exit(code)
+        Next::Exit(report.code())
     }
 
     fn failed(&mut self, error: &RunError) -> Next {
@@ -419,7 +425,7 @@ fn by_person(report: &Report, said: bool) -> bool {
             Ended::Signalled(signal) => matches!(signal, SIGTERM | SIGKILL),
             Ended::TerminalGone => false,
         };
-    said || report.goodbye_held || (!ours && report.person_interrupted())
+    said || report.goodbye.is_some() || (!ours && report.person_interrupted())
 }
 
 /// Looks regularly for what no hook tells.
@@ -569,6 +575,10 @@ fn status_line(session: &Arc<Session>, request: &Request) -> Reply {
             None => "–% ctx".to_owned(),
         },
         _ => "–% ctx".to_owned(),
+    };
+    let text = match &session.lock().trouble {
+        Some(trouble) => format!("{text} · sm run cannot hand over: {trouble}"),
+        None => text,
     };
     let ancestors = request.header(wire::ANCESTORS_HEADER).unwrap_or_default();
     let heard = session.hook("statusline", &request.body, ancestors);

@@ -111,6 +111,8 @@ impl Folder {
 pub struct Dead {
     pub folder: PathBuf,
     pub about: About,
+    /// When it last said something of itself.
+    pub heard: jiff::Timestamp,
 }
 
 impl Dead {
@@ -144,7 +146,12 @@ pub fn last_dead(paths: &Paths, channel: &str) -> Option<Dead> {
         .filter_map(|entry| {
             let folder = entry.path();
             let (about, heard) = read(&folder)?;
-            let dead = Dead { folder, about };
+            let at = jiff::Timestamp::try_from(heard).ok()?;
+            let dead = Dead {
+                folder,
+                about,
+                heard: at,
+            };
             if dead.about.is_running() {
                 return None;
             }

@@ -89,6 +89,7 @@ impl Session {
                 };
                 self.log(&format!("{} leaves: {why} ({})", self.setup.id, handed.id));
                 state.prepared = Some(handed);
+                state.trouble = None;
                 state.told_to_end = true;
                 drop(state);
                 self.take_draft();
@@ -102,6 +103,7 @@ impl Session {
                 state.rotation.not_left(&leaving.document);
                 state.earlier = earlier; // it is said again with the next try
                 let pause = state.failed_again();
+                state.trouble = Some(error.to_string());
                 drop(state);
                 self.log(&format!(
                     "the handoff could not be made: {error}; the next try is at the end of a turn, or in {} s",
@@ -323,7 +325,8 @@ impl Session {
         self.log("the handoff was not made in time");
     }
 
-    /// The handoff to begin with: the channel's active one, else what a run that died has left.
+    /// The handoff to begin with: the channel's active one; else the one that has expired, or what a
+    /// run that died has left, whichever is newer.
     pub fn first(&self) -> Result<Handed, ChannelError> {
         let _one = self.one_at_a_time();
         let mut channel = self.channel();
@@ -335,7 +338,23 @@ impl Session {
         {
             return Ok(self.handed(&Loaded { id, document }));
         }
-        let dead = last_dead(&self.setup.paths, self.setup.channel.as_str()).ok_or_else(none)?;
+        let dead = last_dead(&self.setup.paths, self.setup.channel.as_str());
+        let expired = match self.setup.place.is_there() {
+            true => channel.expired()?,
+            false => None,
+        };
+        if let Some((expired, made)) = expired
+            && dead.as_ref().is_none_or(|dead| dead.heard < made)
+        {
+            self.lock().notes.push(format!(
+                "sm run: handoff {} of channel {} has expired (it was made {}); as there is nothing newer, it is gone on from all the same",
+                expired.id,
+                self.setup.channel,
+                made.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M")
+            ));
+            return Ok(self.handed(&expired));
+        }
+        let dead = dead.ok_or_else(none)?;
         let text = of_dead(&dead, &self.setup.channel).ok_or_else(none)?;
         let session = dead.about.conversation.clone().unwrap_or_default();
         let handed = self.create(&session, Kind::Auto, &text)?;

@@ -177,7 +177,7 @@ impl Session {
             parent: self.link.parent.as_ref().map(|(id, _)| id.clone()),
             secret_hash: secret_hash(&setup.secret),
             agent_home: setup.agent_home.clone(),
-            compact_window: setup.compact_window,
+            compact_window: state.compact_window,
             run: body(this),
             socket: setup.folder.paths().socket().to_path_buf(),
             tty: self.link.tty.clone(),

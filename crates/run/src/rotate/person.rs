@@ -240,7 +240,6 @@ mod tests {
             gate: Gate::Off,
             largest_document: 1 << 20,
             quiet: Duration::from_millis(1500),
-            compact_window: None,
         };
         let (bell, ring) = UnixStream::pair().unwrap();
         ring.set_nonblocking(true).unwrap();

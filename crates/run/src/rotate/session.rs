@@ -189,6 +189,7 @@ impl Session {
             }
             Signal::CompactionDone => {
                 state.tokens = None;
+                state.trouble = None;
                 (vec![Event::Compacted], Then::Nothing)
             }
             Signal::ContextEnded {
@@ -224,6 +225,7 @@ impl Session {
     fn began(&self, state: &mut State, event: &str, source: ContextSource, known: bool) -> Heard {
         let compacted = source == ContextSource::Compact;
         state.tokens = None;
+        state.trouble = None; // it was another context's
         state.answered = false;
         let effects = state.rotation.step(match compacted {
             true => Event::Compacted,
@@ -310,7 +312,7 @@ impl Session {
     /// How full it is by tokens, in percent of what counts.
     fn share(&self, state: &State) -> Option<f64> {
         let usable = kind::profile(self.setup.agent).usable;
-        let window = counted(state.window?, self.setup.compact_window, usable);
+        let window = counted(state.window?, state.compact_window, usable);
         (window > 0).then_some(state.tokens? as f64 * 100.0 / window as f64)
     }
 

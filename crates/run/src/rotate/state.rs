@@ -43,8 +43,6 @@ pub struct Setup {
     pub largest_document: u64,
     /// How long the output of a program without hooks is quiet before it counts as idle.
     pub quiet: Duration,
-    /// The window within which the agent was set to compact.
-    pub compact_window: Option<u64>,
 }
 
 /// A handoff on its way from one context to the next.
@@ -80,6 +78,8 @@ pub struct State {
     /// The document that it began from.
     pub from: Option<(String, By)>,
     pub(super) window: Option<u64>,
+    /// The window within which the process that runs was set to compact, when it was started.
+    pub(super) compact_window: Option<u64>,
     pub(super) tokens: Option<u64>,
     /// The answer that ends this turn is written down.
     pub(super) answered: bool,
@@ -96,6 +96,10 @@ pub struct State {
     /// Tries in a row that failed, and when the next is due.
     pub failures: u32,
     pub again_at: Option<Instant>,
+    /// Why the context that runs could not be left, if it was tried.
+    pub trouble: Option<String>,
+    /// What the person is told before the first agent starts.
+    pub notes: Vec<String>,
     /// For the process that runs, not told yet.
     pub pending: Option<Handed>,
     /// For the next process.
@@ -127,6 +131,7 @@ impl State {
             opening: false,
             from: None,
             window: None,
+            compact_window: None,
             tokens: None,
             answered: false,
             turn_since: None,
@@ -136,6 +141,8 @@ impl State {
             replay: Replay::default(),
             failures: 0,
             again_at: None,
+            trouble: None,
+            notes: Vec::new(),
             pending: None,
             prepared: None,
             documents: HashMap::new(),
@@ -162,6 +169,7 @@ impl State {
         self.prompted = None;
         self.failures = 0;
         self.again_at = None;
+        self.trouble = None;
         self.documents.clear();
         self.asked = None;
         self.generation += 1;

@@ -13,11 +13,7 @@ pub fn farewell(
     channel: &ChannelName,
     agent: AgentKind,
 ) -> Option<String> {
-    let program = match agent {
-        AgentKind::Claude => "claude",
-        AgentKind::Codex => "codex",
-        AgentKind::Native | AgentKind::Generic => "-- …",
-    };
+    let program = program(agent);
     match handed {
         Some((id, Put::Current)) => Some(format!(
             "{why}. Handoff {id} of channel {channel} holds where the work stands; go on with: sm run --handoff {program}"
@@ -29,6 +25,29 @@ pub fn farewell(
         None if why.is_empty() => None,
         None => Some(why.to_owned()),
     }
+}
+
+fn program(agent: AgentKind) -> &'static str {
+    match agent {
+        AgentKind::Claude => "claude",
+        AgentKind::Codex => "codex",
+        AgentKind::Native | AgentKind::Generic => "-- …",
+    }
+}
+
+/// The last line for the person if the context was full and there is no handoff of it.
+pub fn not_handed_over(trouble: &str, agent: AgentKind) -> String {
+    format!(
+        "The context was full but could not be handed over: {trouble}. Put that right, then go on with: sm run --handoff {}",
+        program(agent)
+    )
+}
+
+/// Before the first agent starts: its contexts will not be left.
+pub fn no_place(trouble: &str) -> String {
+    format!(
+        "sm run: the channel's folder cannot be used ({trouble}): a full context cannot be handed over, and the agent will go on in it. `channel.dir` in the configuration puts the folder elsewhere"
+    )
 }
 
 /// `share`: in percent, where it is known.

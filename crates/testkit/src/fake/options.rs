@@ -16,6 +16,7 @@
 //! | `unrecorded_prompt=N` | from the Nth prompt of a conversation on nothing reaches the transcript |
 //! | `restore_on_escape` | Escape during a stall puts the prompt back into the composer |
 //! | `die_on_prompt=N` | the process kills itself when the Nth prompt is submitted |
+//! | `deaf` | SIGTERM is shown and does not end it |
 //! | `stop_cap=N` | answers of Stop hooks that are followed in a row (8) |
 //! | `turn_tokens=N` | tokens each turn adds to the context (1000) |
 
@@ -111,6 +112,7 @@ pub(super) struct Knobs {
     pub unrecorded_prompt: u32,
     pub restore_on_escape: bool,
     pub die_on_prompt: u32,
+    pub deaf: bool,
     pub stop_cap: u32,
     pub turn_tokens: u64,
 }
@@ -137,6 +139,7 @@ impl Default for Knobs {
             unrecorded_prompt: u32::MAX,
             restore_on_escape: false,
             die_on_prompt: 0,
+            deaf: false,
             stop_cap: 8,
             turn_tokens: 1000,
         }
@@ -178,6 +181,7 @@ impl Knobs {
                 "unrecorded_prompt" => knobs.unrecorded_prompt = small,
                 "restore_on_escape" => knobs.restore_on_escape = on,
                 "die_on_prompt" => knobs.die_on_prompt = small,
+                "deaf" => knobs.deaf = on,
                 "stop_cap" => knobs.stop_cap = small,
                 "turn_tokens" => knobs.turn_tokens = number,
                 _ => return Err(format!("FAKE_AGENT: unknown knob {name}")),

@@ -58,8 +58,8 @@ pub(super) fn write(text: &str) {
     }
 }
 
-/// Starts the threads that listen for keys and signals.
-pub(super) fn listen(ui: &Sender<Msg>) -> io::Result<()> {
+/// Starts the threads that listen for keys and signals. A deaf one does not end when it is told to.
+pub(super) fn listen(ui: &Sender<Msg>, deaf: bool) -> io::Result<()> {
     let keys = ui.clone();
     thread::Builder::new().name("keys".into()).spawn(move || {
         let mut buffer = vec![0; 64 << 10];
@@ -94,21 +94,22 @@ pub(super) fn listen(ui: &Sender<Msg>) -> io::Result<()> {
     thread::Builder::new()
         .name("signals".into())
         .spawn(move || {
-            runtime.block_on(forward(term, hup, int, size, &ui));
+            runtime.block_on(forward((term, hup, int, size), deaf, &ui));
         })?;
     Ok(())
 }
 
 async fn forward(
-    mut term: Signal,
-    mut hup: Signal,
-    mut int: Signal,
-    mut size: Signal,
+    (mut term, mut hup, mut int, mut size): (Signal, Signal, Signal, Signal),
+    deaf: bool,
     ui: &Sender<Msg>,
 ) {
     loop {
         let news = tokio::select! {
-            _ = term.recv() => Msg::Leave { code: 143 },
+            _ = term.recv() => match deaf {
+                true => Msg::Lines(vec!["Told to end: not yet".to_owned()]),
+                false => Msg::Leave { code: 143 },
+            },
             _ = hup.recv() => Msg::Leave { code: 129 },
             _ = int.recv() => Msg::Leave { code: 0 },
             _ = size.recv() => Msg::Resized,

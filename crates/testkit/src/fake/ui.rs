@@ -61,7 +61,7 @@ fn start(options: Options) -> Result<u8, String> {
     let terminal = Terminal::enter().map_err(|e| e.to_string())?;
     let (news, inbox) = mpsc::channel();
     let (decide, decisions) = mpsc::channel();
-    terminal::listen(&news).map_err(|e| e.to_string())?;
+    terminal::listen(&news, knobs.deaf).map_err(|e| e.to_string())?;
     let shared = Arc::new(Shared::default());
     shared.push(Job::Begin);
     if let Some(text) = options.prompt.clone() {
