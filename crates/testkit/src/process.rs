@@ -26,6 +26,11 @@ impl Process {
         })
     }
 
+    /// When it was started, by a clock of the system's own, where that is known.
+    pub fn start(&self) -> Option<u64> {
+        self.start
+    }
+
     /// Whether it still runs; one that has ended and was not yet waited for does not.
     pub fn is_alive(&self) -> bool {
         match stat(self.pid) {

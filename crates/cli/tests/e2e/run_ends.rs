@@ -74,6 +74,15 @@ pub fn running(own: &Own, program: &str) -> Vec<Process> {
     found
 }
 
+/// Its agent: the eldest, as one that was forked for a hook is the same program until it is another.
+pub fn agent(own: &Own) -> Process {
+    let agents = running(own, "fake-agent");
+    agents
+        .into_iter()
+        .min_by_key(|found| found.start())
+        .unwrap()
+}
+
 /// `sm run --handoff claude` after all this goes on from that handoff, in a new context.
 #[track_caller]
 pub fn goes_on(own: &Own, id: &str) {
@@ -199,9 +208,7 @@ fn what_the_agent_handed_over_before_it_was_killed_is_kept_and_named() {
     let line = std::fs::read_to_string(own.world.env.home().join(".claude/.current-session"));
     assert!(line.is_ok(), "{line:?}");
     // the agent alone, and by nobody that the run knows of
-    let agents = running(&own, "fake-agent");
-    assert_eq!(agents.len(), 1, "{agents:?}");
-    agents[0].signal(Signal::KILL);
+    agent(&own).signal(Signal::KILL);
     let last = farewell(&own, 137, "The agent was ended. ");
     let id = named(&last);
     let load = ["channel", "load", "--channel", "global"];

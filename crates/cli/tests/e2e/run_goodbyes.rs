@@ -2,10 +2,13 @@
 //! there gets the keys as if it ran directly; and the handoff that was made is named.
 
 use crate::own::{Own, PANE};
-use crate::run_ends::{AT_ONCE, FULL, farewell, goes_on, manifest, named, running, successors};
+use crate::run_ends::{
+    AT_ONCE, FULL, agent, farewell, goes_on, manifest, named, running, successors,
+};
 use crate::world::{DEADLINE, eventually};
 use rustix::process::Signal;
 use sm_testkit::clean::binary;
+use sm_testkit::process::Process;
 use sm_testkit::wait_until;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
@@ -95,7 +98,6 @@ fn ended_with_handoff(own: &Own, code: i32) {
     goes_on(own, &named(&last));
 }
 
-/// Waits until nothing is left of the agent, not even for its parent.
 #[track_caller]
 fn agent_is_gone(own: &Own) {
     eventually("the agent is gone", || {
@@ -169,10 +171,10 @@ fn unread(own: &Own) -> u64 {
 /// The first agent is gone, killed by nobody's key, and the second cannot be started yet.
 fn between() -> (Own, Lock) {
     let (own, lock) = making("");
-    let agents = running(&own, "fake-agent");
-    assert_eq!(agents.len(), 1, "{agents:?}");
-    agents[0].signal(Signal::KILL);
-    agent_is_gone(&own);
+    let agent = agent(&own);
+    agent.signal(Signal::KILL);
+    // not even its parent, which waits until the run has heard of it, has it any more
+    eventually("it was waited for", || Process::find(agent.pid).is_none());
     (own, lock)
 }
 
@@ -270,7 +272,7 @@ exec \"$AGENT\" \"$@\"";
 #[test]
 fn an_agent_that_ends_with_130_in_a_full_context_has_no_successor() {
     let (own, lock) = making_with("", Some("\"$AGENT\" \"$@\" || exit 130"));
-    running(&own, "fake-agent")[0].signal(Signal::KILL);
+    agent(&own).signal(Signal::KILL);
     agent_is_gone(&own);
     lock.release();
     // (the program that goes on would end so as well)
