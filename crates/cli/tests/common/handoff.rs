@@ -36,6 +36,27 @@ impl World {
         shown.as_array().unwrap().clone()
     }
 
+    /// The agent writes this document and hands off; the daemon is killed at that moment of it, and
+    /// it ends all the same.
+    #[track_caller]
+    pub fn handed_off_over_a_crash(&self, session: &str, notes: &str, moment: &str) -> Value {
+        let work = format!("RUN: echo x > {notes}\nTHEN: sm handoff {notes}\nHOLDEND: {moment}");
+        self.send_wait(session, &work, &[]);
+        self.hold(moment);
+        let id = text(&self.wait_handoff(session, "scheduled")["id"]);
+        if moment == "scheduled" {
+            self.kill_daemon();
+        }
+        self.model.release(moment);
+        if moment != "scheduled" {
+            self.passes(&id, moment);
+            self.kill_daemon();
+        }
+        let done = self.wait_handoff(session, "done");
+        assert_eq!(done["id"], id);
+        done
+    }
+
     /// Waits until the newest handoff of a session has this state; gives it whole.
     #[track_caller]
     pub fn wait_handoff(&self, session: &str, state: &str) -> Value {

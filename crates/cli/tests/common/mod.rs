@@ -9,6 +9,7 @@
 pub mod generate;
 pub mod handoff;
 pub mod joined;
+pub mod ledger;
 pub mod run;
 
 use std::cell::RefCell;

@@ -22,20 +22,7 @@ fn a_daemon_killed_at_any_step_of_a_handoff_ends_it_once() {
     let mut last = text(&world.show("api")["conversation_id"]);
     for (generation, moment) in (2..).zip(moments) {
         let notes = format!("notes-{generation}.md");
-        let work = format!("RUN: echo x > {notes}\nTHEN: sm handoff {notes}\nHOLDEND: {moment}");
-        world.send_wait("api", &work, &[]);
-        world.hold(moment);
-        let id = text(&world.wait_handoff("api", "scheduled")["id"]);
-        if moment == "scheduled" {
-            world.kill_daemon();
-        }
-        world.model.release(moment);
-        if moment != "scheduled" {
-            world.passes(&id, moment);
-            world.kill_daemon();
-        }
-        let done = world.wait_handoff("api", "done");
-        assert_eq!(done["id"], id);
+        let done = world.handed_off_over_a_crash("api", &notes, moment);
         let shown = world.wait_state("api", "idle");
         assert_eq!(shown["generation"], generation, "{moment}: {done:#}");
         let new = world.once_ever(&world.wake_of(&notes));

@@ -1,0 +1,63 @@
+//! What sm has written down of a context, when a real agent is gone in the middle of its work.
+
+use super::handoff::text;
+use super::{World, occurrences};
+use rustix::process::{Pid, Signal};
+use sm_testkit::process::Process;
+use sm_testkit::wait_until;
+use std::time::Duration;
+
+/// The agent is killed while a tool of its runs; its successor goes on from the document that sm has
+/// made of the ledger, and from nothing else. `waits`: a command that lasts as long as the gate.
+pub fn goes_on_from_the_ledger(world: &World, args: &[&str], waits: &str) {
+    world.start_idle("api", args);
+    let goal = "Number the boats in harbour_register. Never sink the ninth one.";
+    let prompt = format!("{goal}\nRUN: echo eight > boats_counted.txt");
+    world.send_wait("api", &prompt, &[]);
+    let before = world.wait_state("api", "idle");
+    let old = text(&before["conversation_id"]);
+    // in the middle of a tool call
+    let gate = world.gate("gate");
+    let last = "Go on with the harbour.";
+    world.send_wait("api", &format!("{last}\nRUN: {waits}"), &[]);
+    gate.wait_for_reader();
+    let pid = i32::try_from(before["pid"].as_i64().unwrap()).unwrap();
+    let agent = Process::find(Pid::from_raw(pid).unwrap()).unwrap();
+    agent.signal(Signal::KILL);
+    world.wait_state("api", "exited");
+    drop(gate); // the tool, if it is still there, reads its end
+
+    let known = world.sm(&["ledger", "api"]).exits(0).out;
+    for part in [goal, last] {
+        assert!(known.contains(part), "{part}: {known}");
+    }
+    // the model goes on from what stands in the document, and from nothing else
+    world.at(
+        "Number the boats in harbour_register.",
+        "RUN: cat boats_counted.txt > went_on.txt",
+    );
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0);
+    let done = world.wait_handoff("api", "done");
+    assert_eq!(
+        (&done["author"], &done["carrier"]),
+        (&"ledger".into(), &"relaunch".into())
+    );
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    let shown = world.wait_state("api", "idle");
+    assert_eq!(shown["generation"], 2);
+    assert_ne!(text(&shown["conversation_id"]), old);
+    let first = world.request_with(&format!("Read {} and continue", text(&done["copy"])));
+    for part in [goal, last, copy.trim_end()] {
+        let about = world.about("api");
+        assert_eq!(occurrences(&first, part), 1, "{part}\n{about}");
+    }
+    let went_on = world.in_project("went_on.txt");
+    let read = wait_until(Duration::from_secs(60), || {
+        std::fs::read_to_string(&went_on)
+            .ok()
+            .filter(|text| !text.is_empty())
+    });
+    assert_eq!(read.as_deref(), Some("eight\n"));
+}
