@@ -24,7 +24,7 @@ use crate::typing::Typing;
 use crate::wait::{self, Ready, Source};
 use crate::{Brain, Control, Ended, Entered, Farewell, Process, Report, Run, RunError, Terminal};
 
-/// So much is read before it has to be shown.
+/// So much is read at once.
 const MOST_OUTPUT: usize = 64 * 1024;
 /// A terminal gives so much at once if it has more.
 const FULL_PIECE: usize = 4095;
@@ -222,7 +222,8 @@ impl<'a> Relay<'a> {
         if !self.gone && !self.to_person.is_empty() {
             wait.writable(Source::PersonHasRoom, self.terminal.output());
         }
-        if hosted.open && self.has_room() {
+        // While the person's terminal is full, more from the agent would only wake us to keep it.
+        if hosted.open && self.to_person.is_empty() {
             wait.readable(Source::Agent, hosted.master.as_fd());
         }
         if hosted.open && !self.to_agent.is_empty() {
@@ -233,11 +234,6 @@ impl<'a> Relay<'a> {
             ready.add(Source::Brain);
         }
         ready
-    }
-
-    /// Whether more may be read before the person's terminal has taken what there is.
-    fn has_room(&self) -> bool {
-        self.to_person.bytes().len() < MOST_OUTPUT
     }
 
     fn ask(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
@@ -412,7 +408,7 @@ impl<'a> Relay<'a> {
     /// system look for it, which takes longer than coming back.
     fn read_pieces(&mut self, hosted: &mut Hosted, brain: &mut dyn Brain) {
         for _ in 0..MOST_PIECES {
-            if !self.has_room() || self.read_agent(hosted, brain) < FULL_PIECE {
+            if self.read_agent(hosted, brain) < FULL_PIECE || !self.to_person.is_empty() {
                 return;
             }
         }
@@ -459,37 +455,27 @@ impl<'a> Relay<'a> {
         }
     }
 
-    /// Gives the person's terminal what it takes; what is left of it.
-    fn write_some<'b>(&mut self, mut bytes: &'b [u8]) -> &'b [u8] {
-        while !bytes.is_empty() {
+    /// Gives the person's terminal what it takes; what is left of it. A terminal that has not taken
+    /// all of it is full: asking again would only hear so.
+    fn write_some<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        loop {
             match self.terminal.write(bytes) {
-                Ok(0) | Err(Errno::AGAIN) => break,
-                Ok(written) => bytes = bytes.get(written..).unwrap_or_default(),
                 Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return bytes,
+                Ok(written) => return bytes.get(written..).unwrap_or_default(),
                 Err(_) => {
                     self.gone = true;
                     return &[];
                 }
             }
         }
-        bytes
     }
 
     fn write_person(&mut self) {
-        while !self.to_person.is_empty() {
-            match self.terminal.write(self.to_person.bytes()) {
-                Ok(0) | Err(Errno::AGAIN) => return,
-                Ok(written) => self.to_person.take(written),
-                Err(Errno::INTR) => {}
-                Err(_) => {
-                    self.gone = true;
-                    self.to_person.clear();
-                }
-            }
-            if !self.terminal.may_try() {
-                return;
-            }
-        }
+        let mut pending = std::mem::take(&mut self.to_person);
+        let left = self.write_some(pending.bytes()).len();
+        pending.take(pending.bytes().len() - left);
+        self.to_person = pending;
     }
 
     /// Shows everything that the agent has printed up to now.

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Hosted, Relay};
+use super::{Hosted, MOST_OUTPUT, Relay};
 use crate::brain::{Brain, Entered, Entry};
 use crate::screen;
 
@@ -26,10 +26,11 @@ impl Relay<'_> {
             return Entered::Moved;
         }
         if let Some(guard) = &entry.guard {
-            // What the agent has drawn by now counts.
-            if self.has_room() {
-                self.read_agent(hosted, brain);
+            // What the agent has drawn by now counts, unless too much of it waits to be shown.
+            if self.to_person.bytes().len() >= MOST_OUTPUT {
+                return Entered::Moved;
             }
+            self.read_agent(hosted, brain);
             if !brain.still_shows(guard) {
                 return Entered::Moved;
             }
