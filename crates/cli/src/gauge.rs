@@ -7,7 +7,8 @@ use crate::text::{Cell, Look, Signs, Tone, duration, one_line};
 
 /// An agent that works and told nothing for so long, seconds.
 const QUIET: i64 = 12 * 60;
-/// From so many percent on a context is nearly full, wherever nothing else is configured.
+/// From so many percent on a context fills up, and is nearly full, wherever nothing is configured.
+const WARNING: f64 = 65.0;
 const CRITICAL: f64 = 85.0;
 /// Terminals of fewer columns get a shorter gauge.
 const WIDE: usize = 100;
@@ -37,7 +38,7 @@ pub fn cell(look: &Look, session: &SessionView) -> Cell {
             (None, _, None) => Cell::toned("-", Tone::Dim),
         };
     };
-    let tone = tone(percent);
+    let tone = tone(percent, context.warning, context.critical);
     let narrow = look.width.is_some_and(|width| width < WIDE);
     if let (Some(quiet), true) = (&quiet, narrow) {
         return Cell::toned(format!("{percent:.0}% {quiet}"), tone.max(Tone::Warn));
@@ -66,18 +67,28 @@ pub fn quiet(look: &Look, context: &ContextView) -> Option<String> {
     (seconds >= QUIET).then(|| format!("no sample for {}", duration(seconds)))
 }
 
-pub fn tone(percent: f64) -> Tone {
+/// By the session's own thresholds: what is shown as critical is what a person is told of.
+pub fn tone(percent: f64, warning: Option<u8>, critical: Option<u8>) -> Tone {
+    let warning = match (warning, critical) {
+        (None, None) => Some(WARNING),
+        // whoever configured one of them wants no more
+        (warning, _) => warning.map(f64::from),
+    };
     match () {
-        () if percent >= CRITICAL => Tone::Bad,
-        () if percent >= 65.0 => Tone::Warn,
+        () if percent >= critical_from(critical) => Tone::Bad,
+        () if warning.is_some_and(|from| percent >= from) => Tone::Warn,
         () => Tone::Plain,
     }
 }
 
 /// The percentage, if a context that is so full needs somebody.
 pub fn critical(context: &ContextView) -> Option<f64> {
-    let from = context.critical.map_or(CRITICAL, f64::from);
+    let from = critical_from(context.critical);
     known(context.used_percentage).filter(|percent| *percent >= from)
+}
+
+fn critical_from(configured: Option<u8>) -> f64 {
+    configured.map_or(CRITICAL, f64::from)
 }
 
 /// A number that is one.
@@ -267,6 +278,34 @@ mod tests {
             (Some(5.0), Some(5.0)),
         ] {
             assert_eq!(known(percent), expected);
+        }
+    }
+
+    #[test]
+    fn colours_go_by_the_sessions_own_thresholds() {
+        for (percent, warning, critical, expected) in [
+            (64.9, None, None, Tone::Plain),
+            (65.0, None, None, Tone::Warn),
+            (85.0, None, None, Tone::Bad),
+            (49.0, Some(50), Some(65), Tone::Plain),
+            (50.0, Some(50), Some(65), Tone::Warn),
+            (65.0, Some(50), Some(65), Tone::Bad),
+            (84.0, Some(80), Some(95), Tone::Warn),
+            (90.0, Some(80), Some(95), Tone::Warn),
+            (70.0, None, Some(90), Tone::Plain),
+            (84.0, Some(50), None, Tone::Warn),
+            (85.0, Some(50), None, Tone::Bad),
+        ] {
+            assert_eq!(tone(percent, warning, critical), expected, "{percent}");
+            // what a person is told of looks so, and nothing else does
+            let context = ContextView {
+                used_percentage: Some(percent),
+                warning,
+                critical,
+                ..ContextView::default()
+            };
+            let told = super::critical(&context).is_some();
+            assert_eq!(told, expected == Tone::Bad, "{percent}");
         }
     }
 

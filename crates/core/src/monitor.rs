@@ -90,13 +90,10 @@ static USUAL: LazyLock<Monitor> = LazyLock::new(|| Monitor {
 });
 
 impl Monitor {
-    /// From so many percent on a context is critical.
-    pub fn critical(&self) -> Option<u8> {
-        let critical = self
-            .thresholds
-            .iter()
-            .filter(|t| t.level == Level::Critical);
-        critical.map(|t| t.percent).min()
+    /// From so many percent on a context is at this level.
+    pub fn from(&self, level: Level) -> Option<u8> {
+        let these = self.thresholds.iter().filter(|t| t.level == level);
+        these.map(|t| t.percent).min()
     }
 }
 

@@ -204,7 +204,12 @@ fn now(look: &Look, report: &ContextReport) -> String {
             (_, Some(tokens)) => format!("{} tokens, of an unknown window", thousands(tokens)),
         };
     };
-    let mut line = look.paint(gauge::tone(percent), &wide_gauge(look.signs, percent));
+    let from = |level| {
+        let these = report.thresholds.iter().filter(|t| t.level == level);
+        these.map(|t| t.percent).min()
+    };
+    let tone = gauge::tone(percent, from("warning"), from("critical"));
+    let mut line = look.paint(tone, &wide_gauge(look.signs, percent));
     for part in [
         gauge::numbers(report.tokens, report.window),
         trend(look.signs, report.trend),

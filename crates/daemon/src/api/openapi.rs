@@ -195,7 +195,7 @@ fn most_schemas() -> Value {
             "state": {"type": "string", "enum": ["starting", "working", "idle", "waiting", "compacting", "handing_off", "exited", "lost"]},
             "state_reason": text(), "state_since": text(), "generation": number(), "compactions": number(),
             "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
-            "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}, "critical": maybe_number()})),
+            "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}, "warning": maybe_number(), "critical": maybe_number()})),
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
             "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(),
             "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}},

@@ -157,7 +157,8 @@ fn context(app: &App, session: &SessionView) -> Line<'static> {
         let all: Vec<String> = thresholds.iter().map(u8::to_string).collect();
         text.push_str(&format!("  thresholds {}", all.join(" ")));
     }
-    Line::styled(text, style(look, gauge::tone(percent)))
+    let tone = gauge::tone(percent, known.warning, known.critical);
+    Line::styled(text, style(look, tone))
 }
 
 fn tabs(app: &App) -> Line<'static> {

@@ -207,7 +207,8 @@ fn context(look: &Look, session: &SessionView, cells: usize) -> Vec<Span<'static
             style(look, Tone::Dim),
         )];
     };
-    let tone = gauge::tone(percent);
+    let known = &session.context;
+    let tone = gauge::tone(percent, known.warning, known.critical);
     let sign = match tone {
         Tone::Bad => "!!",
         Tone::Warn => "! ",

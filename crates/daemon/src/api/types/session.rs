@@ -80,7 +80,10 @@ pub struct ContextView {
     pub quiet_since: Option<String>,
     /// Percentage points per hour, over the last hour.
     pub trend: Option<f64>,
-    /// From so many percent on it is critical, as it is configured for this session.
+    /// From so many percent on it is filling up, as it is configured for this session.
+    #[serde(default)]
+    pub warning: Option<u8>,
+    /// From so many percent on it is critical.
     #[serde(default)]
     pub critical: Option<u8>,
 }
