@@ -247,7 +247,12 @@ impl Door {
             DaemonError::NoProgram => {
                 plain.hint("install sm and sm-hook into the same directory, or set SM_BIN")
             }
-            DaemonError::Failed { .. } | DaemonError::NotReady(_) => plain
+            DaemonError::Failed { said } => own_words(said).unwrap_or_else(|| {
+                plain
+                    .hint(self.log_hint())
+                    .hint("`sm doctor` looks for the cause")
+            }),
+            DaemonError::NotReady(_) => plain
                 .hint(self.log_hint())
                 .hint("`sm doctor` looks for the cause"),
         }
@@ -259,6 +264,23 @@ impl Door {
             self.paths().daemon_log().display()
         )
     }
+}
+
+/// A daemon that could not start has said why in the way of all commands: its last error with its
+/// hints is what there is to say.
+fn own_words(said: &str) -> Option<CommandError> {
+    let mut lines = said.lines().rev();
+    let mut hints: Vec<&str> = Vec::new();
+    let message = loop {
+        let line = lines.next()?;
+        match (line.strip_prefix("error: "), line.strip_prefix("hint: ")) {
+            (Some(message), _) => break message,
+            (None, Some(hint)) => hints.push(hint),
+            (None, None) => return None,
+        }
+    };
+    let error = CommandError::not_usable(format!("the daemon cannot start: {message}"));
+    Some(hints.into_iter().rev().fold(error, CommandError::hint))
 }
 
 pub fn encode(body: &impl Serialize) -> Result<Vec<u8>> {
@@ -298,5 +320,31 @@ fn refusal(response: &Response) -> CommandError {
     match hint.filter(|hint| !hint.is_empty()) {
         Some(hint) => error.hint(hint),
         None => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_daemon_that_cannot_start_says_why_itself() {
+        for (said, expected) in [
+            (
+                "error: line 2: unknown key\nhint: write `program`\nhint: or remove it",
+                Some(("the daemon cannot start: line 2: unknown key", 2)),
+            ),
+            (
+                "error: of before\nhint: x\nerror: no room",
+                Some(("the daemon cannot start: no room", 0)),
+            ),
+            ("2026-03-01T11:57:00Z  INFO the daemon serves", None),
+            ("thread 'main' panicked\nnote: run with", None),
+            ("", None),
+        ] {
+            let found = own_words(said);
+            let found = found.as_ref().map(|e| (e.message.as_str(), e.hints.len()));
+            assert_eq!(found, expected, "{said}");
+        }
     }
 }

@@ -8,6 +8,7 @@ use std::ffi::OsString;
 use std::fmt;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -27,8 +28,9 @@ const START_FOR_PERSON: Duration = Duration::from_millis(300);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// One look at the daemon never takes longer.
 const ONE_LOOK: Duration = Duration::from_secs(1);
-/// A daemon that failed may have lost a race against another one, which then soon answers.
-const AFTER_FAILURE: Duration = Duration::from_secs(1);
+/// A daemon that failed may have lost a race against another one, which then holds the lock, and
+/// soon says so in its file.
+const AFTER_FAILURE: Duration = Duration::from_millis(300);
 
 /// What the daemon gets of the environment of whoever starts it.
 const KEPT_VARS: &[&str] = &[
@@ -51,6 +53,21 @@ const KEPT_VARS: &[&str] = &[
 ];
 const KEPT_PREFIXES: &[&str] = &["XDG_", "LC_", "SM_", "NIX_"];
 
+/// What a person may have set for the daemon alone. In place of one that died a program starts the
+/// next one with the same, whatever its own environment says.
+const KEPT_OVER_CRASHES: &[&str] = &["SM_PORT", "SM_LOG", "PATH"];
+/// More than this is not a file of ours.
+const LONGEST_SETTINGS: u64 = 64 * 1024;
+
+/// Who wants a daemon.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    /// Somebody whose own environment counts.
+    ByPerson,
+    /// A hook or a launcher, in the environment of an agent.
+    AfterCrash,
+}
+
 /// What starting did.
 #[derive(Debug)]
 pub enum Start {
@@ -64,10 +81,10 @@ pub enum Start {
 
 /// Starts the daemon unless someone just did. Does not wait for it.
 pub fn start(paths: &Paths) -> Result<Start, DaemonError> {
-    start_every(paths, START_EVERY)
+    start_every(paths, START_EVERY, Wanted::ByPerson)
 }
 
-fn start_every(paths: &Paths, every: Duration) -> Result<Start, DaemonError> {
+fn start_every(paths: &Paths, every: Duration, wanted: Wanted) -> Result<Start, DaemonError> {
     paths.ensure_dirs().map_err(DaemonError::Paths)?;
     let stamp = paths.start_stamp();
     if !may_start(&stamp, SystemTime::now(), every)
@@ -75,7 +92,7 @@ fn start_every(paths: &Paths, every: Duration) -> Result<Start, DaemonError> {
     {
         return Ok(Start::TooSoon);
     }
-    spawn(paths).map(Start::Spawned)
+    spawn(paths, wanted).map(Start::Spawned)
 }
 
 /// Starts the daemon if it died; leaves it alone if it was stopped on purpose. For hooks.
@@ -83,7 +100,49 @@ pub fn revive(paths: &Paths) -> Result<Start, DaemonError> {
     if paths.stopped_marker().exists() {
         return Ok(Start::StoppedOnPurpose);
     }
-    start(paths)
+    start_every(paths, START_EVERY, Wanted::AfterCrash)
+}
+
+/// Writes down what this daemon was started with.
+pub fn remember_start(paths: &Paths) -> io::Result<()> {
+    let set = KEPT_OVER_CRASHES
+        .iter()
+        .filter_map(|key| Some((*key, std::env::var_os(key)?)));
+    let mut text = Vec::new();
+    for (key, value) in set {
+        let value = value.as_bytes();
+        if !value.contains(&b'\n') {
+            text.extend_from_slice(key.as_bytes());
+            text.push(b'=');
+            text.extend_from_slice(value);
+            text.push(b'\n');
+        }
+    }
+    let file = paths.start_settings();
+    let new = file.with_extension("env.new");
+    let mut out = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(&new)?;
+    out.write_all(&text)?;
+    std::fs::rename(&new, &file)
+}
+
+/// What the last daemon was started with; None if nobody knows.
+fn last_start(paths: &Paths) -> Option<Vec<(&'static str, OsString)>> {
+    let mut text = Vec::new();
+    let file = File::open(paths.start_settings()).ok()?;
+    file.take(LONGEST_SETTINGS).read_to_end(&mut text).ok()?;
+    let line = |line: &[u8]| {
+        let at = line.iter().position(|byte| *byte == b'=')?;
+        let key = KEPT_OVER_CRASHES
+            .iter()
+            .find(|key| key.as_bytes() == &line[..at])?;
+        Some((*key, OsString::from_vec(line[at + 1..].to_vec())))
+    };
+    Some(text.split(|byte| *byte == b'\n').filter_map(line).collect())
 }
 
 /// Whether the daemon answers `GET /health` before the deadline.
@@ -101,6 +160,8 @@ pub fn answers(client: &Client, deadline: Instant) -> Result<(), HttpError> {
 pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
     let mut started: Option<Process> = None;
     let mut gone_since: Option<Instant> = None;
+    let log = client.paths().daemon_log();
+    let mut said_before = 0;
     loop {
         let look_until = deadline.min(Instant::now() + ONE_LOOK);
         let error = match answers(client, look_until) {
@@ -110,11 +171,11 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
             }
             Err(error) => error,
         };
-        if error.is_no_daemon()
-            && started.is_none()
-            && let Start::Spawned(process) = start_every(client.paths(), START_FOR_PERSON)?
-        {
-            started = Some(process);
+        if error.is_no_daemon() && started.is_none() {
+            said_before = log.metadata().map_or(0, |found| found.len());
+            if let Start::Spawned(process) = start_every(client.paths(), START_FOR_PERSON, Wanted::ByPerson)? {
+                started = Some(process);
+            }
         }
         let now = Instant::now();
         if started.is_some_and(|process| !process.is_alive()) && gone_since.is_none() {
@@ -125,7 +186,7 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
             && !holder_lives(&client.paths().lock_file());
         if failed {
             return Err(DaemonError::Failed {
-                said: tail(&client.paths().daemon_log()),
+                said: tail(&log, said_before),
             });
         }
         if now >= deadline {
@@ -193,7 +254,7 @@ fn may_start(stamp: &Path, now: SystemTime, every: Duration) -> io::Result<bool>
     Ok(true)
 }
 
-fn spawn(paths: &Paths) -> Result<Process, DaemonError> {
+fn spawn(paths: &Paths, wanted: Wanted) -> Result<Process, DaemonError> {
     let program = sm_program()?;
     let mut command = Command::new(&program);
     command
@@ -204,6 +265,14 @@ fn spawn(paths: &Paths) -> Result<Process, DaemonError> {
         .stderr(Stdio::null())
         .env_clear()
         .envs(std::env::vars_os().filter(|(key, _)| is_kept(key)));
+    if wanted == Wanted::AfterCrash
+        && let Some(last) = last_start(paths)
+    {
+        for key in KEPT_OVER_CRASHES {
+            command.env_remove(key);
+        }
+        command.envs(last);
+    }
     // A relative SM_HOME means another place where the daemon runs.
     if std::env::var_os("SM_HOME").is_some_and(|home| !home.is_empty())
         && let Some(home) = paths.state_dir().parent()
@@ -234,13 +303,16 @@ fn is_kept(key: &OsString) -> bool {
     })
 }
 
-/// The last lines of the daemon's log, for whoever must tell a person.
-fn tail(log: &Path) -> String {
+/// The last lines of the daemon's log, for whoever must tell a person: only those that came behind
+/// what was said before, which is about other starts.
+fn tail(log: &Path, before: u64) -> String {
     const TAIL: u64 = 2048;
     let read = || -> io::Result<Vec<u8>> {
         let mut file = File::open(log)?;
         let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        // a shorter file is a new one
+        let before = if before > length { 0 } else { before };
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL).max(before)))?;
         let mut bytes = Vec::new();
         file.take(TAIL).read_to_end(&mut bytes)?;
         Ok(bytes)
@@ -336,6 +408,21 @@ mod tests {
         assert!(may_start(&stamp, at(100), START_EVERY).unwrap());
         std::fs::write(&stamp, "garbage \u{1F980}").unwrap();
         assert!(may_start(&stamp, at(0), START_EVERY).unwrap());
+    }
+
+    #[test]
+    fn what_was_said_at_other_starts_is_not_told_again() {
+        let temp = tempfile::tempdir().unwrap();
+        let log = temp.path().join("daemon.log");
+        std::fs::write(&log, "the daemon serves\nerror: of yesterday\n").unwrap();
+        let before = log.metadata().unwrap().len();
+        assert_eq!(tail(&log, before), "");
+        let mut file = OpenOptions::new().append(true).open(&log).unwrap();
+        file.write_all(b"error: of today\nhint: mend it\n").unwrap();
+        assert_eq!(tail(&log, before), "error: of today\nhint: mend it");
+        std::fs::write(&log, "error: of a new file\n").unwrap();
+        assert_eq!(tail(&log, before), "error: of a new file");
+        assert_eq!(tail(&temp.path().join("none"), 0), "");
     }
 
     #[test]

@@ -183,9 +183,7 @@ impl Client {
     pub fn connect(&self, deadline: Instant) -> Result<Connection, HttpError> {
         self.paths.check_socket_dir().map_err(|error| match error {
             // Nobody made it yet: there is no daemon.
-            PathError::Io { error, .. } if error.kind() == io::ErrorKind::NotFound => {
-                HttpError::NoDaemon(error)
-            }
+            PathError::Io { error, .. } if is_nowhere(&error) => HttpError::NoDaemon(error),
             PathError::NoHome
             | PathError::Relative(_)
             | PathError::Untrusted { .. }
@@ -220,6 +218,14 @@ impl Client {
     }
 }
 
+/// There is no such place, so nobody listens there: also if it would be below a file.
+fn is_nowhere(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory
+    )
+}
+
 /// One connection: send, then the head, then the body. Reads can be resumed after a timeout.
 #[derive(Debug)]
 pub struct Connection {
@@ -231,9 +237,8 @@ impl Connection {
     pub fn open(socket: &Path, deadline: Instant) -> Result<Self, HttpError> {
         let stream =
             platform::connect(socket, left(deadline)?).map_err(|error| match error.kind() {
-                io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                    HttpError::NoDaemon(error)
-                }
+                _ if is_nowhere(&error) => HttpError::NoDaemon(error),
+                io::ErrorKind::ConnectionRefused => HttpError::NoDaemon(error),
                 io::ErrorKind::PermissionDenied => HttpError::Forbidden(error),
                 _ => HttpError::from_io(error),
             })?;

@@ -161,6 +161,11 @@ impl Paths {
         self.state.join("daemon.start")
     }
 
+    /// What the daemon was started with, for whoever starts it again after a crash.
+    pub fn start_settings(&self) -> PathBuf {
+        self.state.join("daemon.env")
+    }
+
     /// Exists while the daemon is stopped because a person said so: hooks then leave it alone.
     pub fn stopped_marker(&self) -> PathBuf {
         self.state.join("stopped")

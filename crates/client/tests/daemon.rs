@@ -97,6 +97,41 @@ fn the_daemon_is_started_waited_for_and_blamed() {
     ));
     fs::remove_file(client.paths().stopped_marker()).unwrap();
 
+    // A hook starts it as it was started before, whatever the agent's environment says.
+    write_program("echo \"$SM_PORT,$SM_LOG,$SM_BIN\" > \"$SM_HOME/tmp\"; mv \"$SM_HOME/tmp\" \"$SM_HOME/started\"");
+    let started = temp.path().join("started");
+    let with = |port: Option<&str>, log: Option<&str>| {
+        for (key, value) in [("SM_PORT", port), ("SM_LOG", log)] {
+            // SAFETY: as above; the other threads have ended.
+            match value {
+                Some(value) => unsafe { std::env::set_var(key, value) },
+                None => unsafe { std::env::remove_var(key) },
+            }
+        }
+    };
+    let told = |start: &dyn Fn() -> Start| {
+        let _ = fs::remove_file(&started);
+        assert!(matches!(start(), Start::Spawned(_)));
+        let deadline = soon();
+        while !started.exists() {
+            assert!(Instant::now() < deadline, "not started");
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        wait_again();
+        let said = fs::read_to_string(&started).unwrap();
+        said.trim().replace(program.to_str().unwrap(), "sm")
+    };
+    let revive = || daemon::revive(client.paths()).unwrap();
+    let start = || daemon::start(client.paths()).unwrap();
+    with(Some("1"), None);
+    assert_eq!(told(&revive), "1,,sm", "nobody knows how it was started");
+    with(Some("9001"), None);
+    daemon::remember_start(client.paths()).unwrap();
+    with(Some("2"), Some("debug"));
+    assert_eq!(told(&revive), "9001,,sm");
+    assert_eq!(told(&start), "2,debug,sm", "a person's own counts");
+    with(None, None);
+
     fs::remove_file(&program).unwrap();
     assert!(matches!(
         daemon::revive(client.paths()),

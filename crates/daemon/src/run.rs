@@ -147,6 +147,9 @@ fn alone(paths: &Paths) -> Result<File, ServeError> {
     }
     let _ = file.set_len(0);
     let _ = writeln!(file, "{}", std::process::id());
+    if let Err(error) = sm_client::daemon::remember_start(paths) {
+        tracing::warn!("a start after a crash will not know how this one was started: {error}");
+    }
     let _ = std::fs::remove_file(paths.stopped_marker());
     Ok(file)
 }

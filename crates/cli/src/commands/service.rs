@@ -76,7 +76,19 @@ struct Facts<'a> {
     home: Option<&'a str>,
     /// Where programs are: a service manager knows less than a login shell.
     path: &'a str,
+    /// What else was set for the daemon here, and would be missing there.
+    set: &'a [(&'static str, String)],
 }
+
+/// Without these a daemon at login would be another instance, or at another port, than the one that
+/// commands of this shell mean.
+const SET: &[&str] = &[
+    "XDG_CONFIG_HOME",
+    "XDG_STATE_HOME",
+    "XDG_DATA_HOME",
+    "SM_PORT",
+    "SM_LOG",
+];
 
 impl Plan {
     fn here(daemon: &Daemon) -> Result<Self> {
@@ -106,10 +118,16 @@ impl Plan {
             .and_then(|_| daemon.paths().state_dir().parent());
         let (program, home) = (text(&program)?, home.map(text).transpose()?);
         let path = std::env::var("PATH").unwrap_or_else(|_| "/usr/local/bin:/usr/bin:/bin".into());
+        let set: Vec<(&'static str, String)> = SET
+            .iter()
+            .filter_map(|key| Some((*key, std::env::var(key).ok()?)))
+            .filter(|(key, value)| !value.is_empty() && (home.is_none() || !key.starts_with("XDG_")))
+            .collect();
         let facts = Facts {
             program,
             home,
             path: &path,
+            set: &set,
         };
         Ok(Self {
             manager,
@@ -300,6 +318,10 @@ fn unit(facts: &Facts<'_>) -> String {
             quoted(&format!("SM_HOME={home}"))
         ));
     }
+    for (key, value) in facts.set {
+        let line = quoted(&format!("{key}={value}"));
+        environment.push_str(&format!("Environment={line}\n"));
+    }
     format!(
         "# {MARK}; `sm service remove` takes it away
 [Unit]
@@ -351,6 +373,10 @@ fn plist(facts: &Facts<'_>) -> String {
             escape(home).replace("--", "- -")
         ));
     }
+    for (key, value) in facts.set {
+        let value = escape(value);
+        environment.push_str(&format!("    <key>{key}</key><string>{value}</string>\n"));
+    }
     format!(
         r#"<?xml version="1.0" encoding="UTF-8"?>
 <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
@@ -383,6 +409,7 @@ mod tests {
             program: "/home/ann/my \"bin\"/sm",
             home: Some("/home/ann/100%"),
             path: "/usr/bin:/bin",
+            set: &[("SM_PORT", "9000".into())],
         };
         insta::assert_snapshot!(unit(&facts), @r#"
         # written by `sm service install`; `sm service remove` takes it away
@@ -393,6 +420,7 @@ mod tests {
         ExecStart="/home/ann/my \"bin\"/sm" serve --foreground
         Environment="PATH=/usr/bin:/bin"
         Environment="SM_HOME=/home/ann/100%%"
+        Environment="SM_PORT=9000"
         Restart=on-failure
         RestartSec=3
         # Agents live on when the daemon ends.
@@ -409,8 +437,10 @@ mod tests {
             program: "/opt/a&b/sm",
             home: Some("/tmp/x"),
             path: "/bin",
+            set: &[("SM_LOG", "a<b".into())],
         };
         let plist = plist(&facts);
+        assert!(plist.contains("<key>SM_LOG</key><string>a&lt;b</string>"));
         assert!(plist.contains("<string>/opt/a&amp;b/sm</string><string>serve</string>"));
         assert!(instance(&plist).is_some_and(|line| line.contains("/tmp/x")));
         assert!(plist.contains(MARK));

@@ -41,6 +41,15 @@ fn not_usable_is_2() {
         .exits(2)
         .complains("the daemon ended as soon as it was started")
         .complains("sm doctor");
+    // Nor where its place would be below a file.
+    let file = home.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let mut below_a_file = home.sm(&["ls"]);
+    below_a_file.env("SM_HOME", file.join("x"));
+    Ran::from(below_a_file.output().unwrap())
+        .exits(2)
+        .complains("Not a directory")
+        .complains("sm needs to write there");
     home.run(&["whoami"])
         .exits(2)
         .complains("not inside a session");

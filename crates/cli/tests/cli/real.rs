@@ -95,3 +95,24 @@ fn a_broken_config_is_told_by_whatever_needs_the_daemon() {
     real.run(&["serve"]).exits(2).complains("line 2");
     std::fs::remove_file(sm.join("config.toml")).unwrap();
 }
+
+#[test]
+fn a_mistake_in_the_configuration_is_told_alone() {
+    let real = Real(Home::new());
+    let config = real.0.path().join("sm/config.toml");
+    real.run(&["ls"]).exits(0);
+    real.run(&["stop"]).exits(0);
+    for (content, wrong) in [
+        ("[daemon]\nprt = 1\n", "line 2: unknown key `daemon.prt`"),
+        ("[daemon]\nport = \"x\"\n", "`daemon.port` is the text \"x\""),
+    ] {
+        std::fs::write(&config, content).unwrap();
+        let ran = real.run(&["ls"]).exits(2).complains(wrong);
+        let lines: Vec<&str> = ran.err.lines().collect();
+        assert!(lines[0].starts_with("error: the daemon cannot start: "));
+        assert!(lines[1].starts_with("hint: "), "{lines:?}");
+        assert_eq!(lines.len(), 2, "{lines:?}");
+    }
+    std::fs::write(&config, "").unwrap();
+    real.run(&["ls"]).exits(0);
+}
