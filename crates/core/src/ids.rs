@@ -12,9 +12,9 @@ pub enum IdError {
     Empty,
     #[error("it is longer than {0} characters")]
     TooLong(usize),
-    #[error("it contains {0:?}; letters, digits, '-', '_' and '.' are allowed")]
+    #[error("it contains {0:?}; a-z, A-Z, 0-9, '-', '_' and '.' are allowed")]
     BadCharacter(char),
-    #[error("it starts with {0:?}; it has to start with a letter or a digit")]
+    #[error("it starts with {0:?}; it has to start with one of a-z, A-Z, 0-9")]
     BadStart(char),
 }
 

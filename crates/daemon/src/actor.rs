@@ -10,7 +10,7 @@ use crate::sources::Sources;
 use crate::stored::{Extra, Terminal};
 use crate::{archive, clock, handoff, logging, rows, view};
 use sm_core::{
-    Answer, Effect, Event, Host, MessageId, Outcome, Persist, Record, Session, Timestamp,
+    Answer, Effect, Event, Host, Level, MessageId, Outcome, Persist, Record, Session, Timestamp,
 };
 use sm_store::{Commit, SessionRow, StoreError};
 use std::sync::Arc;
@@ -56,9 +56,9 @@ pub struct Published {
     /// How often a message has come or changed: who waits for one need not ask before.
     pub messages: u64,
     pub changed_at: Timestamp,
-    /// When the present turn began, if this daemon saw it begin.
-    pub turn_since: Option<Timestamp>,
-    /// From so many percent on its context is critical, as it is configured.
+    /// From so many percent on its context is filling up, as it is configured.
+    pub warning: Option<u8>,
+    /// From so many percent on it is critical.
     pub critical: Option<u8>,
     pub extra: Arc<Extra>,
     pub sources: Arc<Sources>,
@@ -78,7 +78,6 @@ pub struct Actor {
     rx: mpsc::UnboundedReceiver<Box<Wake>>,
     publish: watch::Sender<Arc<Published>>,
     changed_at: Timestamp,
-    turn_since: Option<Timestamp>,
     messages: u64,
     /// Not yet written, and nobody waits for it; since when, and how long it may wait.
     lazy: Commit,
@@ -114,7 +113,7 @@ impl Actor {
         let sources = Arc::new(Sources::new(session.record().agent));
         let changed_at = session.record().since;
         let extra = Arc::new(extra);
-        let published = publication(&session, 0, &extra, &sources, changed_at, None);
+        let published = publication(&session, 0, &extra, &sources, changed_at);
         let (publish, watcher) = watch::channel(Arc::new(published));
         let handle = Handle::new(session.record().id.clone(), tx, watcher);
         let actor = Self {
@@ -126,7 +125,6 @@ impl Actor {
             rx,
             publish,
             changed_at,
-            turn_since: None,
             messages: 0,
             lazy: Commit::default(),
             lazy_since: None,
@@ -261,7 +259,6 @@ impl Actor {
         let now = clock::now();
         // what cannot be written down is not accepted
         let before = can_be_refused(&event).then(|| self.session.clone());
-        let turn = self.session.record().turn;
         let generation = self.session.record().generation;
         let lived = self.session.record().state.is_live();
         let word = event.word();
@@ -280,9 +277,6 @@ impl Actor {
         }
         if lived && !self.session.record().state.is_live() {
             self.hub.ledgers.touch(&self.handle.id); // its last words
-        }
-        if self.session.record().turn != turn {
-            self.turn_since = Some(now);
         }
         let changed = outcome.persist != Persist::Nothing || !outcome.effects.is_empty();
         if changed {
@@ -410,7 +404,6 @@ impl Actor {
             &self.extra,
             &self.sources,
             self.changed_at,
-            self.turn_since,
         );
         self.publish.send_replace(Arc::new(published));
         self.hub.sessions.looks.changed(&self.handle.id);
@@ -477,15 +470,14 @@ fn publication(
     extra: &Arc<Extra>,
     sources: &Arc<Sources>,
     changed_at: Timestamp,
-    turn_since: Option<Timestamp>,
 ) -> Published {
     Published {
         record: session.shared_record(),
         queue: view::queue(session),
         messages,
         changed_at,
-        turn_since,
-        critical: session.monitor().critical(),
+        warning: session.monitor().from(Level::Warning),
+        critical: session.monitor().from(Level::Critical),
         extra: Arc::clone(extra),
         sources: Arc::clone(sources),
     }

@@ -176,6 +176,12 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     let terminal = terminal(seat, plan.launch, &folder).await?;
     seat.handle.send(Wake::Terminal(terminal.clone()));
     follow_rename(seat, &terminal).await;
+    let now = seat.handle.now();
+    if now.record.launch != plan.launch || !now.record.state.is_live() {
+        // it ended at once: whoever was to close its terminal did not know it yet
+        terminate::close_terminal(seat, &terminal).await;
+        return Ok(());
+    }
     probe::follow(seat).await;
     Ok(())
 }
@@ -280,6 +286,20 @@ async fn prepare_agent(
     crate::agent_files::prepare(seat, &request, home).await
 }
 
+/// Whether the agent's program is there, so that nothing is made or changed in vain.
+pub fn is_there(
+    config: &Config,
+    agent: AgentKind,
+    command: &[String],
+    env: &[(String, String)],
+    cwd: &str,
+) -> Result<(), String> {
+    match program(config, agent, command).0.first() {
+        Some(program) => find_program(program, env, cwd).map(|_| ()),
+        None => Ok(()),
+    }
+}
+
 /// The absolute path of a program, by the PATH of the given environment.
 fn find_program(program: &str, env: &[(String, String)], cwd: &str) -> Result<String, String> {
     if program.contains('/') {
@@ -298,11 +318,7 @@ fn find_program(program: &str, env: &[(String, String)], cwd: &str) -> Result<St
         .map(|dir| Path::new(cwd).join(dir).join(program))
         .find(|path| is_executable(path))
         .map(|path| path.to_string_lossy().into_owned())
-        .ok_or_else(|| {
-            format!(
-                "the program {program} was not found in PATH; install it, or name it in config.toml"
-            )
-        })
+        .ok_or_else(|| format!("the program {program} is not in PATH"))
 }
 
 fn is_executable(path: &Path) -> bool {

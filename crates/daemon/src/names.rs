@@ -17,7 +17,16 @@ const LONGEST: usize = 64;
 pub struct Candidate<'a> {
     pub id: &'a str,
     pub name: &'a str,
-    pub live: bool,
+    pub standing: Standing,
+}
+
+/// How much a session still claims its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Standing {
+    Live,
+    /// It waits to be restored, and so do its messages.
+    Lost,
+    Ended,
 }
 
 /// A session in an error's list.
@@ -66,7 +75,9 @@ impl NameError {
                     several.join(", ")
                 ),
             },
-            Self::Ambiguous { .. } => "give more of the id".into(),
+            Self::Ambiguous { .. } => {
+                "name one by its id, or more of it; `sm ls --all` shows them".into()
+            }
             Self::Taken { by, .. } => {
                 format!("choose another name, or end or rename session {by} first")
             }
@@ -84,24 +95,25 @@ fn list(candidates: &[Listed], count: usize) -> String {
     out
 }
 
-/// An exact id goes before the name of a live session, that before the name of one that is not (if
-/// only one has it), and that before the beginning of an id (if only one has it).
+/// An exact id goes before the name of a live session, that before the name of a lost one, that
+/// before the name of one that has ended (if only one has it), and that before the beginning of an
+/// id (if only one has it).
 pub fn resolve<'a>(
     wanted: &str,
     sessions: impl Iterator<Item = Candidate<'a>> + Clone,
 ) -> Result<&'a str, NameError> {
     let mut live = None;
-    let mut past = Found::default();
+    let (mut lost, mut past) = (Found::default(), Found::default());
     let mut prefix = Found::default();
     for session in sessions.clone() {
         if session.id == wanted {
             return Ok(session.id);
         }
         if session.name == wanted {
-            if session.live {
-                live = Some(session.id);
-            } else {
-                past.add(session);
+            match session.standing {
+                Standing::Live => live = Some(session.id),
+                Standing::Lost => lost.add(session),
+                Standing::Ended => past.add(session),
             }
         }
         if !wanted.is_empty() && session.id.starts_with(wanted) {
@@ -111,7 +123,7 @@ pub fn resolve<'a>(
     if let Some(id) = live {
         return Ok(id);
     }
-    for found in [past, prefix] {
+    for found in [lost, past, prefix] {
         match (found.count, found.first) {
             (0, _) | (_, None) => {}
             (1, Some(id)) => return Ok(id),
@@ -146,7 +158,7 @@ pub fn check_free<'a>(
                 name: name.to_string(),
             });
         }
-        if session.live && session.name == name {
+        if session.standing == Standing::Live && session.name == name {
             return Err(NameError::Taken {
                 name: name.to_string(),
                 by: session.id.to_string(),
@@ -220,12 +232,12 @@ impl<'a> Found<'a> {
 /// At most three, and only those that a slip of the fingers explains.
 fn nearest_names<'a>(wanted: &str, sessions: impl Iterator<Item = Candidate<'a>>) -> Vec<String> {
     let most = (wanted.chars().take(LONGEST).count() / 3).clamp(1, 4);
-    let mut near: Vec<(usize, bool, &str)> = sessions
+    let mut near: Vec<(usize, Standing, &str)> = sessions
         .filter_map(|session| {
             let name = session.name;
             let begins = wanted.len() >= 2 && name.starts_with(wanted);
             let edits = if begins { 1 } else { distance(wanted, name) };
-            (edits <= most).then_some((edits, !session.live, session.name))
+            (edits <= most).then_some((edits, session.standing, session.name))
         })
         .collect();
     near.sort();

@@ -102,9 +102,13 @@ pub async fn stop_agent(seat: Seat, launch: u32) {
 
 /// Removes the session's terminal.
 pub async fn close(seat: &Seat) {
-    let Some(terminal) = &seat.extra.terminal else {
-        return;
-    };
+    if let Some(terminal) = &seat.extra.terminal {
+        close_terminal(seat, terminal).await;
+    }
+}
+
+/// Removes this terminal, if it still is the one that was made.
+pub async fn close_terminal(seat: &Seat, terminal: &Terminal) {
     if let Some(session) = terminal.session_id() {
         let same = seat.hub.tmux.list().await.is_ok_and(|panes| {
             panes

@@ -79,7 +79,7 @@ fn context(published: &Published) -> ContextView {
     let record = &published.record;
     // a turn that nobody saw begin is as old as its last sample
     let quiet_since = match record.state {
-        State::Working => record.last_sample.max(published.turn_since),
+        State::Working => record.last_sample.max(record.turn_since),
         State::Starting
         | State::Idle
         | State::Waiting(_)
@@ -90,6 +90,7 @@ fn context(published: &Published) -> ContextView {
     let known = ContextView {
         last_sample_at: record.last_sample.map(rfc3339),
         quiet_since: quiet_since.map(rfc3339),
+        warning: published.warning,
         critical: published.critical,
         ..ContextView::default()
     };
@@ -198,9 +199,10 @@ pub fn attention(published: &Published) -> Option<String> {
         State::Exited => match record.exit_code {
             Some(0) => None,
             Some(_) | None if record.ending => None,
+            // its name may be another one's by now: what cannot be undone is said by id
             Some(_) | None => Some(format!(
-                "{}; start it again: sm restore {name}, or forget it: sm kill {name} --purge",
-                record.why
+                "{}; start it again: sm restore {name}, or forget it: sm kill {} --purge",
+                record.why, record.id
             )),
         },
     }

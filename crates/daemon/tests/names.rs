@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use sm_core::SessionName;
-use sm_daemon::names::{Candidate, NameError, check_free, default_name, resolve};
+use sm_daemon::names::{Candidate, NameError, Standing, check_free, default_name, resolve};
 
 struct Sessions<'a>(Vec<Candidate<'a>>);
 
@@ -10,7 +10,14 @@ impl<'a> Sessions<'a> {
     fn new(list: &[(&'a str, &'a str, bool)]) -> Self {
         Self(
             list.iter()
-                .map(|&(id, name, live)| Candidate { id, name, live })
+                .map(|&(id, name, live)| Candidate {
+                    id,
+                    name,
+                    standing: match live {
+                        true => Standing::Live,
+                        false => Standing::Ended,
+                    },
+                })
                 .collect(),
         )
     }
@@ -53,12 +60,34 @@ fn id_then_live_name_then_past_name_then_prefix() {
         error.to_string(),
         "\"a1\" fits 2 sessions: a1b2 (api), a1c3 (old)"
     );
-    assert_eq!(error.hint(), "give more of the id");
+    assert_eq!(
+        error.hint(),
+        "name one by its id, or more of it; `sm ls --all` shows them"
+    );
     let error = all.resolve("twice").unwrap_err();
     assert_eq!(
         error.to_string(),
         "\"twice\" fits 2 sessions: f444 (twice), f555 (twice)"
     );
+}
+
+#[test]
+fn one_that_waits_to_be_restored_goes_before_those_that_have_ended() {
+    let (old, lost, live) = (Standing::Ended, Standing::Lost, Standing::Live);
+    let candidate = |id, standing| Candidate {
+        id,
+        name: "api",
+        standing,
+    };
+    for (sessions, expected) in [
+        (vec![("a1", old), ("b2", lost), ("c3", old)], Some("b2")),
+        (vec![("a1", live), ("b2", lost)], Some("a1")),
+        (vec![("a1", lost), ("b2", lost)], None),
+    ] {
+        let all: Vec<_> = sessions.iter().map(|(id, how)| candidate(id, *how)).collect();
+        let found = resolve("api", all.iter().copied()).ok();
+        assert_eq!(found, expected, "{sessions:?}");
+    }
 }
 
 #[test]

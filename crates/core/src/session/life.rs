@@ -155,6 +155,7 @@ impl Session {
         let first = self.rec.launch == 0;
         self.rec.host = Host::Tmux;
         self.rec.opening = None;
+        self.rec.was_lost |= self.rec.state == State::Lost;
         self.begin_launch(None, now, now);
         if !first && (resume.is_none() || resume != self.rec.conversation) {
             // a relaunch without the old conversation is a new context
@@ -229,6 +230,7 @@ impl Session {
             return;
         }
         self.rec.process = Some(process);
+        self.rec.was_lost = false;
         self.journal();
         if self.rec.state == State::Starting {
             self.rec.why = "the agent's process runs".into();
@@ -259,11 +261,27 @@ impl Session {
         if launch != self.rec.launch || !self.rec.state.is_live() {
             return;
         }
-        self.end(
-            None,
-            format!("the agent could not be started: {reason}"),
-            now,
-        );
+        let why = format!("the agent could not be started: {reason}");
+        if self.rec.was_lost && self.rec.open_handoff().is_none() {
+            // its messages wait for a restore that works
+            self.take_back_launch_prompt(now);
+            self.lose(&why, now);
+        } else {
+            self.end(None, why, now);
+        }
+    }
+
+    /// Nobody was given what stood on the line of a launch that failed.
+    fn take_back_launch_prompt(&mut self, now: Timestamp) {
+        let since = self.rec.since; // it has been starting since then
+        let ours = |f: &mut Flight| f.way == Way::LaunchArgument && f.since >= since;
+        if let Some(flight) = self.rec.flight.take_if(ours) {
+            self.flight_at = None;
+            for id in flight.messages {
+                self.set_message(&id, MessageState::Queued, now);
+            }
+            self.journal();
+        }
     }
 
     pub(super) fn exited(
@@ -291,6 +309,7 @@ impl Session {
     pub(super) fn end(&mut self, code: Option<i32>, why: String, now: Timestamp) {
         self.rec.exit_code = code;
         self.rec.process = None;
+        self.rec.was_lost = false;
         self.gone_since = None;
         self.turn_over(" (the agent ended)", now);
         let surprise = !self.rec.ending && code != Some(0);

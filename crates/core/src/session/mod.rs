@@ -176,10 +176,12 @@ impl Session {
             transcript: None,
             turn: TurnId(0),
             turn_open: false,
+            turn_since: None,
             asked: Vec::new(),
             launch: 0,
             process: None,
             ending: false,
+            was_lost: false,
             exit_code: None,
             usage: None,
             flight: None,
@@ -285,6 +287,7 @@ impl Session {
     /// The session's next step.
     pub fn step(&mut self, event: Event, now: Timestamp) -> Outcome {
         self.doubt_no_longer(now);
+        let turn = self.rec.turn;
         match event {
             Event::Send(message) => self.send(message, now),
             Event::Withdraw(id) => self.withdraw(&id, now),
@@ -343,6 +346,9 @@ impl Session {
         self.drop_stale_alerts(now);
         self.advance_handoff(now);
         self.deliver(now);
+        if self.rec.turn != turn {
+            self.rec.turn_since = Some(now);
+        }
         let changes = std::mem::take(&mut self.changes);
         Outcome {
             persist: changes.persist,

@@ -64,12 +64,18 @@ pub struct Record {
     pub transcript: Option<String>,
     pub turn: TurnId,
     pub turn_open: bool,
+    /// When the latest turn began.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_since: Option<Timestamp>,
     /// Who wants to know when this turn ends.
     pub asked: Vec<Sender>,
     pub launch: u32,
     pub process: Option<Process>,
     /// A kill was asked for: the end of the process is no surprise.
     pub ending: bool,
+    /// It was lost when it was started: until its agent runs, it still is.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub was_lost: bool,
     pub exit_code: Option<i32>,
     pub usage: Option<UsageSample>,
 

@@ -174,7 +174,7 @@ pub(super) async fn schedule_as(
         Ok(document) => document,
         Err(error) => return refused(error),
     };
-    let turn = now.turn_since.filter(|_| now.record.turn_open);
+    let turn = now.record.turn_since.filter(|_| now.record.turn_open);
     let verdict = match hub.config.handoff.gate {
         Gate::Warn | Gate::Strict if body.auto => Verdict::default(), // nobody is there to mend it
         Gate::Off => Verdict::default(),

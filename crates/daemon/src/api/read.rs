@@ -3,8 +3,9 @@
 use super::{ApiError, Shared};
 use crate::actor::Published;
 use crate::hub::{Handle, lock};
-use crate::names::{self, Candidate};
+use crate::names::{self, Candidate, Standing};
 use serde::de::DeserializeOwned;
+use sm_core::State;
 use sm_store::{Reader, StoreError};
 use std::sync::Arc;
 
@@ -35,7 +36,15 @@ pub fn named(published: &Published) -> Candidate<'_> {
     Candidate {
         id: published.record.id.as_str(),
         name: published.record.name.as_str(),
-        live: published.record.state.is_live(),
+        standing: match published.record.state {
+            State::Starting
+            | State::Working
+            | State::Idle
+            | State::Waiting(_)
+            | State::Compacting => Standing::Live,
+            State::Lost => Standing::Lost,
+            State::Exited => Standing::Ended,
+        },
     }
 }
 

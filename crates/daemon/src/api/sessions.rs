@@ -142,6 +142,7 @@ pub async fn create(
             "give the working folder with --cwd",
         ));
     }
+    has_program(&hub, agent, &body.command, &body.env, &body.cwd)?;
     hub.tmux.version().await.map_err(|error| {
         ApiError::new(
             StatusCode::FAILED_DEPENDENCY,
@@ -153,6 +154,36 @@ pub async fn create(
     let name = name(&hub, &body, agent, None)?;
     let handle = start(&hub, &body, id, agent, name, parent).await?;
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
+}
+
+/// Refused before there is a session, or before one that waits is touched: what is sent to a lost
+/// one must not fail because the shell that restores it lacks a program.
+fn has_program(
+    hub: &Shared,
+    agent: AgentKind,
+    command: &[String],
+    env: &[(String, String)],
+    cwd: &str,
+) -> Result<(), ApiError> {
+    let named = |key: &str, install: &str| {
+        let file = hub.paths.config_file();
+        format!(
+            "install it: {install}; or name it as {key} in {}, then run: sm stop",
+            file.display()
+        )
+    };
+    launch::is_there(&hub.config, agent, command, env, cwd).map_err(|why| {
+        let hint = match agent {
+            AgentKind::Claude => named(
+                "agents.claude.program",
+                "npm install -g @anthropic-ai/claude-code",
+            ),
+            AgentKind::Codex => named("agents.codex.program", "npm install -g @openai/codex"),
+            AgentKind::Native => named("agents.native.program", "make install"),
+            AgentKind::Generic => "give a program that is in PATH, or its path".to_owned(),
+        };
+        ApiError::new(StatusCode::FAILED_DEPENDENCY, why, hint)
+    })
 }
 
 /// A person may name any parent; a process inside a session has to be of that session.
@@ -199,7 +230,7 @@ pub(super) fn name(
     let name = SessionName::new(text.clone()).map_err(|error| {
         ApiError::bad(
             format!("{text:?} cannot be a name: {error}"),
-            "choose another one with --name",
+            "choose another name",
         )
     })?;
     names::check_free(
@@ -413,6 +444,15 @@ pub async fn restore(
         published.iter().map(|p| read::named(p)),
     )
     .map_err(|error| ApiError::conflict(error.to_string(), error.hint()))?;
+    let cwd = &now.record.cwd;
+    if !std::path::Path::new(cwd).is_dir() {
+        return Err(ApiError::conflict(
+            format!("its working folder {cwd} is gone"),
+            "make it again, then restore the session",
+        ));
+    }
+    let command = &now.extra.command;
+    has_program(&hub, now.record.agent, command, &body.env, cwd)?;
     hub.launches.remember(&handle.id, body.env);
     if now.extra.run.is_some() {
         // it goes on in a terminal of ours

@@ -442,6 +442,20 @@ fn an_event_that_came_twice_counts_once() {
 }
 
 #[test]
+fn when_a_turn_began_is_written_down() {
+    let mut b = Bench::idle();
+    assert_eq!(b.session.record().turn_since, None);
+    let outcome = b.hook(Signal::PromptAccepted {
+        text: "go".into(),
+        transcript: None,
+    });
+    let began = b.now;
+    assert_ne!(outcome.persist, Persist::Nothing);
+    b.hook(Signal::Working);
+    assert_eq!(b.session.record().turn_since, Some(began));
+}
+
+#[test]
 fn a_turn_that_ends_without_a_hook_is_noticed() {
     let mut b = Bench::working();
     b.wait(21_000);
@@ -495,6 +509,42 @@ fn messages_to_an_exited_session_fail_at_once_and_to_a_lost_one_wait() {
         (plan.resume, plan.prompt),
         (Some(conversation("c1")), Some("hello".into()))
     );
+}
+
+#[test]
+fn a_restore_that_fails_leaves_a_lost_session_lost_and_its_messages_waiting() {
+    let mut b = Bench::idle();
+    b.on(Event::TerminalGone { launch: 1 });
+    b.send("m1", "hello");
+    b.send("m2", "and this");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(Event::LaunchFailed {
+        launch: 2,
+        reason: "tmux does not answer".into(),
+    });
+    let record = b.session.record();
+    assert_eq!(record.state, State::Lost);
+    assert!(record.why.contains("tmux does not answer"), "{}", record.why);
+    for id in ["m1", "m2"] {
+        assert_eq!(b.receipt(id), MessageState::Held { why: Hold::Lost });
+    }
+    let outcome = b.on(Event::LaunchAsked { fresh: false });
+    let prompt = outcome.effects.iter().find_map(|e| match e {
+        Effect::Launch(plan) => plan.prompt.clone(),
+        _ => None,
+    });
+    assert_eq!(prompt.as_deref(), Some("hello"));
+    // once its agent has run, a failure is an end
+    b.on(Event::Started {
+        launch: 3,
+        process: Process { pid: 7, start: 7 },
+    });
+    b.on(Event::Exited {
+        launch: 3,
+        code: Some(1),
+        signal: None,
+    });
+    assert_eq!(b.session.record().state, State::Exited);
 }
 
 #[test]
