@@ -17,7 +17,7 @@ use sm_daemon::api::types::{
 
 use crate::call::{Call, Door, LOOK_PATIENCE, Listens, PATIENCE, Repeat, Stopped, encode, parse};
 use crate::environment::Own;
-use crate::error::{CommandError, Result};
+use crate::error::{CommandError, Kind, Result};
 
 pub use crate::call::Answer;
 
@@ -144,6 +144,15 @@ impl Daemon {
 
     pub fn session(&self, session: &str) -> Result<Answer<SessionView>> {
         self.door.get(&path(session, ""))
+    }
+
+    /// What a person can call it by: its name, unless that means another one or several by now.
+    pub fn called(&self, session: &SessionView) -> String {
+        match self.session(&session.name) {
+            Ok(found) if found.value.id != session.id => session.id.clone(),
+            Err(error) if error.kind == Kind::Refused => session.id.clone(),
+            Ok(_) | Err(_) => session.name.clone(),
+        }
     }
 
     pub fn create(&self, body: &NewSessionBody) -> Result<Answer<SessionView>> {

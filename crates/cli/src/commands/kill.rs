@@ -22,7 +22,8 @@ pub struct Kill {
 
 impl Kill {
     pub fn run(self, out: &mut Printer) -> Result<()> {
-        let session = Daemon::open()?.kill(&self.session, self.purge)?;
+        let daemon = Daemon::open()?;
+        let session = daemon.kill(&self.session, self.purge)?;
         if self.json {
             return out.json(&session.json);
         }
@@ -30,7 +31,8 @@ impl Kill {
         out.line(&if self.purge {
             format!("{name} is ended and removed")
         } else {
-            format!("{name} is ended. Again: sm restore {name}")
+            let again = one_line(&daemon.called(&session.value));
+            format!("{name} is ended. Again: sm restore {again}")
         })
     }
 }

@@ -1,5 +1,7 @@
 //! `sm ls`.
 
+use std::collections::HashMap;
+
 use clap::Args;
 use sm_daemon::api::types::SessionView;
 
@@ -36,11 +38,20 @@ impl Ls {
 
 /// One line for each session.
 pub fn sessions_table(look: &Look, sessions: &[SessionView]) -> String {
+    let mut called: HashMap<&str, usize> = HashMap::new();
+    for session in sessions {
+        *called.entry(&session.name).or_default() += 1;
+    }
+    // Those that have ended may be called like others: then only the id says which one it is.
+    let name = |session: &SessionView| match called.get(session.name.as_str()) {
+        Some(0 | 1) | None => one_line(&session.name),
+        Some(_) => one_line(&format!("{} {}", session.name, session.id)),
+    };
     let rows: Vec<Vec<Cell>> = sessions
         .iter()
         .map(|session| {
             vec![
-                Cell::toned(one_line(&session.name), Tone::Bold),
+                Cell::toned(name(session), Tone::Bold),
                 Cell::new(one_line(&session.agent)),
                 state(look, session),
                 gauge::cell(look, session),
@@ -131,6 +142,19 @@ pub mod tests {
             queue: QueueView::default(),
             attention: None,
         }
+    }
+
+    #[test]
+    fn sessions_of_one_name_are_told_apart() {
+        let mut old = session("api");
+        old.id = "5e6f7a8b".into();
+        old.state = "exited".into();
+        insta::assert_snapshot!(sessions_table(&look(), &[session("api"), session("web"), old]), @r"
+        NAME          AGENT   STATE         CONTEXT             QUEUE  DIR
+        api 1a2b3c4d  claude  idle 3 min    42% ▰▰▱▱▱ 83k/200k  -      ~/src/api
+        web           claude  idle 3 min    42% ▰▰▱▱▱ 83k/200k  -      ~/src/api
+        api 5e6f7a8b  claude  exited 3 min  42% ▰▰▱▱▱ 83k/200k  -      ~/src/api
+        ");
     }
 
     #[test]

@@ -122,11 +122,12 @@ impl Rm {
         if self.json {
             return out.json(&Value::Array(gone));
         }
-        out.line(&format!(
-            "{} taken back; {} will not get it",
-            count(gone.len(), "message"),
-            one_line(&self.session)
-        ))
+        let session = one_line(&self.session);
+        out.line(&match gone.len() {
+            0 => format!("nothing to take back: no message for {session} waits"),
+            1 => format!("1 message taken back; {session} will not get it"),
+            many => format!("{many} messages taken back; {session} will not get them"),
+        })
     }
 }
 
@@ -155,15 +156,14 @@ fn row(look: &Look, session: &str, message: &MessageView) -> Vec<Cell> {
         Some(name) => one_line(name),
         None => one_line(&message.from.kind),
     };
+    let because = |state: &str| match message.reason.as_deref() {
+        Some(why) => format!("{state}: {}", one_line(why)),
+        None => state.to_owned(),
+    };
     let (state, tone) = match message.state.as_str() {
-        "held" => (
-            format!(
-                "held: {}",
-                message.reason.as_deref().map(one_line).unwrap_or_default()
-            ),
-            Tone::Warn,
-        ),
-        "failed" | "expired" => (one_line(&message.state), Tone::Bad),
+        "held" => (because("held"), Tone::Warn),
+        "failed" => (because("failed"), Tone::Bad),
+        "expired" => ("expired".to_owned(), Tone::Bad),
         other => (one_line(other), Tone::Plain),
     };
     vec![
@@ -194,6 +194,7 @@ mod tests {
         from_session.text = "first\nsecond".into();
         let rows: Vec<Vec<Cell>> = [
             message("held", Some("the agent is still starting")),
+            message("failed", Some("the session has ended")),
             from_session,
         ]
         .iter()
@@ -202,6 +203,7 @@ mod tests {
         insta::assert_snapshot!(table(&look, &["MESSAGE", "TO", "FROM", "SENT", "STATE", "TEXT"], &rows), @r"
         MESSAGE   TO   FROM    SENT       STATE                              TEXT
         feedbeef  api  person  2 min ago  held: the agent is still starting  run the tests
+        feedbeef  api  person  2 min ago  failed: the session has ended      run the tests
         feedbeef  api  lead    2 min ago  queued                             first second
         ");
     }

@@ -51,7 +51,7 @@ pub struct Send {
         value_name = "SECONDS",
         num_args = 0..=1,
         default_missing_value = "30",
-        value_parser = seconds
+        value_parser = patience
     )]
     wait: Option<Duration>,
     /// Tell this session when the turn that took the message has ended.
@@ -83,6 +83,11 @@ impl Mode {
             Self::Urgent => "urgent",
         }
     }
+}
+
+/// The number may be left out, but then the text must not take its place.
+fn patience(text: &str) -> std::result::Result<Duration, String> {
+    seconds(text).map_err(|why| format!("{why}; without one put --wait behind the text"))
 }
 
 pub fn seconds(text: &str) -> std::result::Result<Duration, String> {

@@ -93,9 +93,24 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
     // A daemon ends sessions better than we could: it knows their processes.
     let sessions = match daemon.ensure() {
         Ok(()) => daemon.sessions(Which::All)?.value,
-        Err(_) => Vec::new(),
+        Err(error) => {
+            // It may be what is to be got rid of; but nobody should think that nothing runs.
+            print::note(&format!("no daemon can be asked: {}", error.message));
+            Vec::new()
+        }
     };
-    out.line(&format!("{} and:", count(sessions.len(), "session")))?;
+    let terminals = match sessions.is_empty() {
+        true => terminals(&paths),
+        false => Vec::new(),
+    };
+    out.line(&match terminals.len() {
+        0 => format!("{} and:", count(sessions.len(), "session")),
+        n => format!(
+            "{}, with what runs in them ({}), and:",
+            count(n, "terminal"),
+            one_line(&terminals.join(", "))
+        ),
+    })?;
     for path in &there {
         out.line(&format!("  {}", path.display()))?;
     }
@@ -263,17 +278,34 @@ fn remove(paths: &Paths, place: &Path) -> Result<Vec<PathBuf>> {
     Ok(kept)
 }
 
+fn tmux(paths: &Paths) -> Command {
+    let mut command = Command::new("tmux");
+    command
+        .arg("-S")
+        .arg(paths.tmux_socket())
+        .env_remove("TMUX")
+        .stdin(Stdio::null())
+        .stderr(Stdio::null());
+    command
+}
+
+/// The names of the terminals there are, without the one that only keeps the server.
+fn terminals(paths: &Paths) -> Vec<String> {
+    let asked = tmux(paths)
+        .args(["list-sessions", "-F", "#{session_name}"])
+        .output();
+    let text = asked.map(|output| output.stdout).unwrap_or_default();
+    let names = String::from_utf8_lossy(&text);
+    let names = names.lines().filter(|name| !name.starts_with('_'));
+    names.map(str::to_owned).collect()
+}
+
 /// Ends the terminal server of this instance, if it still runs, and waits for its end.
 fn end_tmux(paths: &Paths) {
     let tmux = |command: &str| {
-        Command::new("tmux")
-            .arg("-S")
-            .arg(paths.tmux_socket())
+        tmux(paths)
             .arg(command)
-            .env_remove("TMUX")
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
-            .stderr(Stdio::null())
             .status()
             .is_ok_and(|status| status.success())
     };

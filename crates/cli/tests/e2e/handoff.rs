@@ -273,6 +273,9 @@ fn a_document_that_looks_unfinished_is_taken_with_a_warning_or_has_to_be_confirm
     let file = std::fs::File::options().write(true).open(&old).unwrap();
     file.set_modified(long_ago).unwrap();
     let turn = Turn::begin(&world, "api");
+    // the next one knows as well when it began
+    world.kill_daemon();
+    world.sm(&["ls"]).exits(0);
     for (path, expected) in [
         (old, "before this turn began"),
         (template(&world), "is still the template"),

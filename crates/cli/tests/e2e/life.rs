@@ -334,3 +334,124 @@ fn stop_purge_leaves_nothing_behind() {
         "the user's own file stays"
     );
 }
+
+#[test]
+fn what_cannot_be_started_is_refused_and_leaves_no_session() {
+    let world = World::with_config("[agents.codex]\nprogram = \"no-such-codex\"\n");
+    world
+        .sm(&["new", "codex", "--name", "api", "--detach"])
+        .exits(2)
+        .complains("no-such-codex is not in PATH")
+        .complains("agents.codex.program");
+    let all = world.sm(&["ls", "--all", "--json"]).exits(0).json();
+    assert_eq!(all, Value::Array(Vec::new()));
+}
+
+#[test]
+fn a_restore_that_cannot_work_changes_nothing() {
+    let world = World::new();
+    let agent = world.env.path().join("agent");
+    let fake = sm_testkit::clean::binary("fake-agent").unwrap();
+    let config = format!("[agents.claude]\nprogram = {:?}\n", agent.to_str().unwrap());
+    std::fs::write(world.config_file(), config).unwrap();
+    std::os::unix::fs::symlink(&fake, &agent).unwrap();
+    let folder = world.env.path().join("work");
+    std::fs::create_dir(&folder).unwrap();
+    let cwd = folder.to_str().unwrap();
+    world
+        .sm(&["new", "claude", "--name", "api", "--detach", "--cwd", cwd])
+        .exits(0);
+    world.ready("api");
+    world.tmux(&["kill-server"]).exits(0);
+    world.wait_for("api", "lost");
+    let sent = text(&world.send("api", "sequential", "waits for it")["id"]);
+    let still_waits = || {
+        assert_eq!(world.show("api")["state"], "lost");
+        assert_eq!(world.message("api", &sent)["state"], "held");
+    };
+    std::fs::remove_file(&agent).unwrap();
+    world
+        .sm(&["restore", "api", "--detach"])
+        .exits(2)
+        .complains("is not a program that can be run");
+    still_waits();
+    std::os::unix::fs::symlink(&fake, &agent).unwrap();
+    std::fs::remove_dir(&folder).unwrap();
+    world
+        .sm(&["restore", "api", "--detach"])
+        .exits(1)
+        .complains("is gone");
+    still_waits();
+    std::fs::create_dir(&folder).unwrap();
+    world.sm(&["restore", "api", "--detach"]).exits(0);
+    world.wait_for_message("api", &sent, &["consumed"]);
+    assert_eq!(world.times("waits for it"), 1);
+}
+
+#[test]
+fn programs_that_end_at_once_leave_no_terminal() {
+    let world = World::new();
+    let names: Vec<String> = (0..20).map(|n| format!("quick{n}")).collect();
+    for name in &names {
+        world
+            .sm(&["new", "--detach", "--name", name, "--", "true"])
+            .exits(0);
+    }
+    for name in &names {
+        world.wait_for(name, "exited");
+    }
+    eventually("no terminal of theirs is left", || {
+        let left = world.terminals();
+        !left.iter().any(|name| name.starts_with("quick"))
+    });
+}
+
+#[test]
+fn what_sm_says_to_type_means_the_session_it_speaks_of() {
+    let world = World::new();
+    world
+        .sm(&["new", "--detach", "--name", "api", "--", "sh", "-c", "exit 3"])
+        .exits(0);
+    let old = world.wait_for("api", "exited");
+    let new = world.agent("api");
+    let (old, new) = (text(&old["id"]), text(&new["id"]));
+    let shown = world.show(&old);
+    let forget = format!("sm kill {old} --purge");
+    assert!(text(&shown["attention"]).ends_with(&forget), "{shown}");
+    world
+        .sm(&["ls"])
+        .exits(0)
+        .says(&format!("api {old}"))
+        .says(&format!("api {new}"));
+    world
+        .sm(&["kill", "api"])
+        .exits(0)
+        .says(&format!("sm restore {new}"));
+    world
+        .sm(&["restore", "api", "--detach"])
+        .exits(1)
+        .complains("fits 2 sessions");
+    world.sm(&["kill", &old, "--purge"]).exits(0);
+    world.sm(&["restore", "api", "--detach"]).exits(0);
+    assert_eq!(world.ready("api")["id"], new.as_str());
+    // the only one of its name is called by it
+    world.sm(&["kill", "api"]).exits(0).says("sm restore api");
+}
+
+#[test]
+fn a_purge_without_a_daemon_says_what_it_ends() {
+    let world = World::new();
+    let before = world.agent("api");
+    world.sm(&["stop"]).exits(0);
+    std::fs::write(world.config_file(), "[daemon]\nprt = 1\n").unwrap();
+    world
+        .sm(&["stop", "--purge"])
+        .exits(1)
+        .says("1 terminal, with what runs in them (api), and:")
+        .complains("unknown key `daemon.prt`")
+        .complains("nothing was removed");
+    let agent = process(&before["pid"]);
+    assert!(agent.is_alive());
+    world.sm(&["stop", "--purge", "--yes"]).exits(0);
+    eventually("its agent has ended", || !agent.is_alive());
+}
