@@ -173,7 +173,9 @@ pub fn ensure(client: &Client, deadline: Instant) -> Result<(), DaemonError> {
         };
         if error.is_no_daemon() && started.is_none() {
             said_before = log.metadata().map_or(0, |found| found.len());
-            if let Start::Spawned(process) = start_every(client.paths(), START_FOR_PERSON, Wanted::ByPerson)? {
+            if let Start::Spawned(process) =
+                start_every(client.paths(), START_FOR_PERSON, Wanted::ByPerson)?
+            {
                 started = Some(process);
             }
         }

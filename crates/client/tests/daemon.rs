@@ -98,7 +98,9 @@ fn the_daemon_is_started_waited_for_and_blamed() {
     fs::remove_file(client.paths().stopped_marker()).unwrap();
 
     // A hook starts it as it was started before, whatever the agent's environment says.
-    write_program("echo \"$SM_PORT,$SM_LOG,$SM_BIN\" > \"$SM_HOME/tmp\"; mv \"$SM_HOME/tmp\" \"$SM_HOME/started\"");
+    write_program(
+        "echo \"$SM_PORT,$SM_LOG,$SM_BIN\" > \"$SM_HOME/tmp\"; mv \"$SM_HOME/tmp\" \"$SM_HOME/started\"",
+    );
     let started = temp.path().join("started");
     let with = |port: Option<&str>, log: Option<&str>| {
         for (key, value) in [("SM_PORT", port), ("SM_LOG", log)] {

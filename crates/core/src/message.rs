@@ -115,6 +115,8 @@ pub enum Hold {
     HandingOff,
     Lost,
     NotTaken,
+    /// The agent does not take what is typed.
+    NotReading,
     /// An agent that is driven over its socket has not called.
     NotReached,
 }
@@ -153,6 +155,9 @@ impl Hold {
             }
             Self::NotTaken => {
                 "it stands in the composer, but the agent does not take Enter; attach and look"
+            }
+            Self::NotReading => {
+                "the agent does not read its terminal (its process is stopped, or hangs); it goes in once it does"
             }
             Self::NotReached => {
                 "the agent has not called sm for messages; it goes in as soon as it does"

@@ -60,6 +60,28 @@ mod system {
             .collect()
     }
 
+    /// Whether a process takes nothing that is typed for it: it is stopped, or what was typed
+    /// before still lies unread in the terminal it has for its input.
+    pub fn is_deaf(pid: u32) -> bool {
+        use rustix::fs::{Mode, OFlags};
+        let stopped = || {
+            let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+            let (_, rest) = stat.rsplit_once(')')?;
+            Some(rest.trim_start().starts_with(['T', 't']))
+        };
+        let unread = || {
+            let input = format!("/proc/{pid}/fd/0");
+            let to = std::fs::read_link(&input).ok()?;
+            if !to.starts_with("/dev/pts") {
+                return None; // to open something else could mean more than to look at it
+            }
+            let flags = OFlags::RDONLY | OFlags::NOCTTY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+            let terminal = rustix::fs::open(&input, flags, Mode::empty()).ok()?;
+            rustix::io::ioctl_fionread(terminal).ok()
+        };
+        stopped() == Some(true) || unread().is_some_and(|bytes| bytes > 0)
+    }
+
     fn pids() -> impl Iterator<Item = u32> {
         let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
         entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
@@ -100,6 +122,43 @@ mod system {
     pub fn open_files(_pid: u32) -> Vec<PathBuf> {
         Vec::new()
     }
+
+    pub fn is_deaf(_pid: u32) -> bool {
+        false
+    }
 }
 
-pub use system::{children, descendants, open_files, process_name, program_name, terminal_session};
+pub use system::{
+    children, descendants, is_deaf, open_files, process_name, program_name, terminal_session,
+};
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+    use rustix::process::{Pid, Signal, kill_process};
+
+    #[test]
+    fn a_process_that_is_stopped_takes_nothing() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("600")
+            .stdin(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        let pid = Pid::from_child(&child);
+        let soon = std::time::Instant::now() + std::time::Duration::from_secs(30);
+        let becomes = |deaf: bool| {
+            while is_deaf(child.id()) != deaf {
+                assert!(std::time::Instant::now() < soon, "never: {deaf}");
+                std::thread::sleep(std::time::Duration::from_millis(2));
+            }
+        };
+        becomes(false);
+        kill_process(pid, Signal::STOP).unwrap();
+        becomes(true);
+        kill_process(pid, Signal::CONT).unwrap();
+        becomes(false);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert!(!is_deaf(u32::MAX));
+    }
+}

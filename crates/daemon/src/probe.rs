@@ -3,6 +3,7 @@
 use crate::fault;
 use crate::host;
 use crate::perform::Seat;
+use crate::platform;
 use crate::sources::{self, Reach};
 use crate::transcripts;
 use sm_agents::kind;
@@ -40,6 +41,11 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
             .filter(|reading| process.start == 0 || reading.process.start == process.start),
         (Some(_), None) | (None, Some(_)) | (None, None) => None,
     };
+    // before the screen: what it shows then is not older
+    let deaf = seat
+        .record
+        .process
+        .is_some_and(|process| platform::is_deaf(process.pid));
     let screen = host::look(&seat).await;
     let title = screen.as_ref().map_or(Activity::Unknown, |screen| {
         kind::read_title(seat.record.agent, &screen.mark.title)
@@ -52,6 +58,7 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
         screen,
         transcript_read,
         contexts_read: open.all,
+        deaf,
     };
     tracing::trace!(session = %seat.record.id, ?evidence, "probed");
     fault::after("effect", "probe");

@@ -84,7 +84,10 @@ fn one_that_waits_to_be_restored_goes_before_those_that_have_ended() {
         (vec![("a1", live), ("b2", lost)], Some("a1")),
         (vec![("a1", lost), ("b2", lost)], None),
     ] {
-        let all: Vec<_> = sessions.iter().map(|(id, how)| candidate(id, *how)).collect();
+        let all: Vec<_> = sessions
+            .iter()
+            .map(|(id, how)| candidate(id, *how))
+            .collect();
         let found = resolve("api", all.iter().copied()).ok();
         assert_eq!(found, expected, "{sessions:?}");
     }

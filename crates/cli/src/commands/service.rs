@@ -121,7 +121,9 @@ impl Plan {
         let set: Vec<(&'static str, String)> = SET
             .iter()
             .filter_map(|key| Some((*key, std::env::var(key).ok()?)))
-            .filter(|(key, value)| !value.is_empty() && (home.is_none() || !key.starts_with("XDG_")))
+            .filter(|(key, value)| {
+                !value.is_empty() && (home.is_none() || !key.starts_with("XDG_"))
+            })
             .collect();
         let facts = Facts {
             program,

@@ -104,7 +104,10 @@ fn a_mistake_in_the_configuration_is_told_alone() {
     real.run(&["stop"]).exits(0);
     for (content, wrong) in [
         ("[daemon]\nprt = 1\n", "line 2: unknown key `daemon.prt`"),
-        ("[daemon]\nport = \"x\"\n", "`daemon.port` is the text \"x\""),
+        (
+            "[daemon]\nport = \"x\"\n",
+            "`daemon.port` is the text \"x\"",
+        ),
     ] {
         std::fs::write(&config, content).unwrap();
         let ran = real.run(&["ls"]).exits(2).complains(wrong);

@@ -410,7 +410,9 @@ fn programs_that_end_at_once_leave_no_terminal() {
 fn what_sm_says_to_type_means_the_session_it_speaks_of() {
     let world = World::new();
     world
-        .sm(&["new", "--detach", "--name", "api", "--", "sh", "-c", "exit 3"])
+        .sm(&[
+            "new", "--detach", "--name", "api", "--", "sh", "-c", "exit 3",
+        ])
         .exits(0);
     let old = world.wait_for("api", "exited");
     let new = world.agent("api");
@@ -454,4 +456,21 @@ fn a_purge_without_a_daemon_says_what_it_ends() {
     assert!(agent.is_alive());
     world.sm(&["stop", "--purge", "--yes"]).exits(0);
     eventually("its agent has ended", || !agent.is_alive());
+}
+
+#[test]
+fn an_agent_that_is_stopped_gets_its_text_once_and_when_it_goes_on() {
+    let world = World::new();
+    let agent = process(&world.agent("api")["pid"]);
+    world.send_wait("api", "before");
+    world.wait_for("api", "idle");
+    agent.signal(Signal::STOP);
+    let sent = text(&world.send("api", "sequential", "while it stood still")["id"]);
+    let held = world.wait_for_message("api", &sent, &["held"]);
+    assert!(text(&held["reason"]).contains("does not read"), "{held}");
+    world.sm(&[]).exits(0).says("does not read its terminal");
+    agent.signal(Signal::CONT);
+    world.wait_for_message("api", &sent, &["consumed"]);
+    assert_eq!(world.times("while it stood still"), 1);
+    assert!(!world.pane("api").screen().contains("stillwhile"));
 }

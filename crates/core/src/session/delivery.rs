@@ -1,6 +1,7 @@
 //! Choosing the way: by the state of the agent, the gentlest way that is open.
 
 use super::hooks::Answered;
+use super::landing::DEAF;
 use super::{Flight, Phase, Session, State};
 use crate::effect::{Answer, Effect, EntryKind, Handing, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
@@ -208,6 +209,15 @@ impl Session {
                 self.recheck_at = now.plus(LAG_LOOK);
             } else {
                 self.held_for_now(Hold::UnknownScreen, now);
+            }
+            return;
+        }
+        if evidence.deaf {
+            if now.since(self.deaf_since.unwrap_or(now)) < DEAF {
+                self.drop_flight(); // somebody types, or it is about to draw
+                self.recheck_at = now.plus(LAG_LOOK);
+            } else {
+                self.held_for_now(Hold::NotReading, now);
             }
             return;
         }

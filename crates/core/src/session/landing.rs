@@ -26,6 +26,10 @@ const INTERRUPT_PATIENCE: i64 = 6_000;
 const TAKEN_BACK: i64 = 400;
 /// A draft is shown to be put aside within this time.
 const STASH_PATIENCE: i64 = 1_500;
+/// An agent that has not read what was typed for so long does not just draw something else.
+pub(super) const DEAF: i64 = 1_500;
+/// … and is looked at again after this.
+const DEAF_LOOK: i64 = 500;
 /// Looks at a composer that does not let go of our text before the owner is told.
 const ENTERS: u32 = 4;
 
@@ -43,6 +47,10 @@ impl Session {
             self.unseen_probed(&flight, now);
             return;
         }
+        if evidence.deaf && flight.phase.touched_agent() && !self.is_driven() {
+            self.unread(&flight, now);
+            return;
+        }
         match flight.phase {
             Phase::Checking => self.checked(&flight, evidence, now),
             Phase::Stashing => self.stash_probed(&flight, evidence, now),
@@ -53,6 +61,21 @@ impl Session {
             Phase::Answered => self.answer_probed(&flight, evidence, now),
             Phase::Retracting => self.retract_probed(&flight, evidence, asked_at, now),
         }
+    }
+
+    /// It may be what we gave that lies unread before the agent. Nothing is given again, and no key
+    /// is pressed, before it has read; from then on it gets its time.
+    fn unread(&mut self, flight: &Flight, now: Timestamp) {
+        if let Some(flight) = self.rec.flight.as_mut() {
+            flight.phase_since = now;
+        }
+        self.missing = None;
+        let since = self.deaf_since.unwrap_or(now);
+        if now.since(since) >= DEAF {
+            self.hold_flight(Hold::NotReading);
+        }
+        let waited = now.since(flight.since);
+        self.flight_at = Some(now.plus((waited / 3).clamp(LOOK_SOONEST, DEAF_LOOK)));
     }
 
     fn interrupt_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {

@@ -82,6 +82,8 @@ pub struct Session {
     /// The flight whose Enter is known to have been pressed. Not kept over a restart: there it is
     /// pressed again where nobody can see what it did.
     pub(crate) pressed: Option<u64>,
+    /// Since when the agent does not take what is typed.
+    pub(crate) deaf_since: Option<Timestamp>,
     /// When Escape was last ordered: a second one soon after it means something else to an agent.
     pub(crate) escaped_at: Option<Timestamp>,
     /// When a conversation that nobody knows was last heard.
@@ -251,6 +253,7 @@ impl Session {
             told_hold: false,
             missing: None,
             pressed: None,
+            deaf_since: None,
             escaped_at: None,
             stranger_at: Timestamp(0),
             gone_since: None,

@@ -132,7 +132,8 @@ impl Session {
             | Hold::ShellMode
             | Hold::LooksLikeCommand
             | Hold::UnknownScreen
-            | Hold::NotTaken => true,
+            | Hold::NotTaken
+            | Hold::NotReading => true,
             // the session's own state is told by itself
             Hold::WaitingForPerson
             | Hold::Starting

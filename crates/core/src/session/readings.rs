@@ -175,6 +175,10 @@ impl Session {
             return;
         }
         self.gone_since = None;
+        self.deaf_since = match evidence.deaf {
+            true => self.deaf_since.or(Some(now)),
+            false => None,
+        };
         if let Some(screen) = &evidence.screen {
             self.drafted = match screen.composer {
                 Composer::Draft

@@ -289,6 +289,7 @@ impl Agent {
             screen: self.screen(ours, now),
             transcript_read,
             contexts_read: false,
+            deaf: false,
         }
     }
 

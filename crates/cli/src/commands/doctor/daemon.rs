@@ -1,5 +1,7 @@
 //! The daemon: whether it answers, which version it is, what it complains about; its port.
 
+use std::time::{Duration, SystemTime};
+
 use sm_client::http::HttpError;
 use sm_client::wire;
 
@@ -87,6 +89,18 @@ fn absent(daemon: &Daemon, error: &HttpError) -> Check {
     }
 }
 
+/// A daemon goes by the configuration of when it was started.
+fn stale(changed: Option<SystemTime>, now: SystemTime, running: Duration) -> Option<Check> {
+    let age = now.duration_since(changed?).unwrap_or_default();
+    (age < running).then(|| {
+        Check::warning(
+            "config",
+            "was changed after the daemon was started, which does not know it yet",
+            "sm stop; the next command takes it in, and sessions go on",
+        )
+    })
+}
+
 /// The pid that the lock file names: informative only.
 fn holder(daemon: &Daemon) -> Option<u32> {
     let text = std::fs::read_to_string(daemon.paths().lock_file()).ok()?;
@@ -113,6 +127,10 @@ fn running(daemon: &Daemon, wanted: u16) -> Vec<Check> {
                 }
                 (None, wanted) => checks.push(port::not_served(wanted)),
             }
+            let changed = daemon.paths().config_file().metadata();
+            let changed = changed.and_then(|found| found.modified()).ok();
+            let running = Duration::from_millis(status.uptime_ms);
+            checks.extend(stale(changed, SystemTime::now(), running));
             checks.extend(status.problems.iter().map(|problem| {
                 Check::warning(
                     "problem",
@@ -145,4 +163,24 @@ fn running(daemon: &Daemon, wanted: u16) -> Vec<Check> {
         });
     }
     checks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_configuration_that_the_daemon_has_not_read_is_told() {
+        let now = SystemTime::now();
+        let ago = |seconds| now.checked_sub(Duration::from_secs(seconds));
+        let running = Duration::from_secs(60);
+        for (changed, told) in [
+            (ago(61), false),
+            (ago(59), true),
+            (ago(0), true),
+            (None, false),
+        ] {
+            assert_eq!(stale(changed, now, running).is_some(), told, "{changed:?}");
+        }
+    }
 }

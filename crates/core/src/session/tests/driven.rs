@@ -72,6 +72,7 @@ fn seen(activity: Activity) -> Evidence {
         screen: None,
         transcript_read: true,
         contexts_read: false,
+        deaf: false,
     }
 }
 

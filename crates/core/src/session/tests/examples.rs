@@ -524,7 +524,11 @@ fn a_restore_that_fails_leaves_a_lost_session_lost_and_its_messages_waiting() {
     });
     let record = b.session.record();
     assert_eq!(record.state, State::Lost);
-    assert!(record.why.contains("tmux does not answer"), "{}", record.why);
+    assert!(
+        record.why.contains("tmux does not answer"),
+        "{}",
+        record.why
+    );
     for id in ["m1", "m2"] {
         assert_eq!(b.receipt(id), MessageState::Held { why: Hold::Lost });
     }

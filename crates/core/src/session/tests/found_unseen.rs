@@ -30,6 +30,7 @@ fn nothing_to_see() -> Evidence {
         screen: None,
         transcript_read: false,
         contexts_read: false,
+        deaf: false,
     }
 }
 

@@ -1,5 +1,6 @@
 //! A bench for the rules: a session, a clock that goes on by itself, and short words for what happens.
 
+mod deaf;
 mod driven;
 mod examples;
 mod found;
@@ -94,6 +95,7 @@ fn screen(composer: Composer, activity: Activity) -> Evidence {
         }),
         transcript_read: true,
         contexts_read: false,
+        deaf: false,
     }
 }
 

@@ -106,6 +106,7 @@ fn look_at_contexts(bench: &mut Bench, composer: Composer) -> Outcome {
     }
     let evidence = Evidence {
         contexts_read: true,
+        deaf: false,
         ..without_status(composer, Activity::Idle)
     };
     bench.evidence(evidence)
