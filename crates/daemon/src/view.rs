@@ -194,7 +194,8 @@ pub fn attention(published: &Published) -> Option<String> {
             }
             let reason = queue.held_reason.as_ref()?;
             let starting = record.state == State::Starting || record.state == State::Compacting;
-            (!starting).then(|| format!("{} message(s) held: {reason}", queue.held))
+            let plural = if queue.held == 1 { "" } else { "s" };
+            (!starting).then(|| format!("{} message{plural} held: {reason}", queue.held))
         }
         State::Exited => match record.exit_code {
             Some(0) => None,

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use sm_client::Paths;
+use sm_client::{Paths, Process};
 use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
@@ -16,6 +16,8 @@ use crate::text::{count, one_line};
 
 /// How long things may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
+/// What ends with the terminals may still write for so long.
+const LAST_WORDS: Duration = Duration::from_secs(5);
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// Stops the daemon; sessions go on, and the next command starts it again.
@@ -100,7 +102,7 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
         }
     };
     let terminals = match sessions.is_empty() {
-        true => terminals(&paths),
+        true => terminals(&paths, "#{session_name}"),
         false => Vec::new(),
     };
     out.line(&match terminals.len() {
@@ -126,7 +128,7 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
     let mut kept = Vec::new();
     let running = end_runs(&paths.state_dir().join(RUNS))?;
     for path in &there {
-        kept.extend(remove(&paths, path)?);
+        kept.extend(remove(&paths, path, Instant::now() + LAST_WORDS)?);
     }
     kept.retain(|path| running.is_empty() || !path.ends_with(RUNS));
     // Only if nothing of the user's is in it.
@@ -242,7 +244,7 @@ fn end_runs(runs: &Path) -> Result<Vec<PathBuf>> {
 
 /// Removes a place. `SM_HOME` may name a directory that others use too: what does not have a
 /// name of ours stays, and is answered.
-fn remove(paths: &Paths, place: &Path) -> Result<Vec<PathBuf>> {
+fn remove(paths: &Paths, place: &Path, until: Instant) -> Result<Vec<PathBuf>> {
     let failed = |path: &Path, error: std::io::Error| match error.kind() {
         std::io::ErrorKind::NotFound => Ok(()),
         _ => Err(CommandError::file(path, "remove", &error)),
@@ -273,7 +275,17 @@ fn remove(paths: &Paths, place: &Path) -> Result<Vec<PathBuf>> {
         removed.or_else(|error| failed(&path, error))?;
     }
     if kept.is_empty() {
-        fs::remove_dir(place).or_else(|error| failed(place, error))?;
+        match fs::remove_dir(place) {
+            // an agent that just ended, or its launcher, had something to say
+            Err(error)
+                if error.kind() == std::io::ErrorKind::DirectoryNotEmpty
+                    && Instant::now() < until =>
+            {
+                std::thread::sleep(LOOK_EVERY);
+                return remove(paths, place, until);
+            }
+            removed => removed.or_else(|error| failed(place, error))?,
+        }
     }
     Ok(kept)
 }
@@ -289,15 +301,21 @@ fn tmux(paths: &Paths) -> Command {
     command
 }
 
-/// The names of the terminals there are, without the one that only keeps the server.
-fn terminals(paths: &Paths) -> Vec<String> {
+/// One line of each terminal there is, without the one that only keeps the server.
+fn terminals(paths: &Paths, format: &str) -> Vec<String> {
     let asked = tmux(paths)
-        .args(["list-sessions", "-F", "#{session_name}"])
+        .args([
+            "list-panes",
+            "-a",
+            "-f",
+            "#{!=:#{session_name},_sm}",
+            "-F",
+            format,
+        ])
         .output();
     let text = asked.map(|output| output.stdout).unwrap_or_default();
-    let names = String::from_utf8_lossy(&text);
-    let names = names.lines().filter(|name| !name.starts_with('_'));
-    names.map(str::to_owned).collect()
+    let lines = String::from_utf8_lossy(&text);
+    lines.lines().map(str::to_owned).collect()
 }
 
 /// Ends the terminal server of this instance, if it still runs, and waits for its end.
@@ -309,11 +327,17 @@ fn end_tmux(paths: &Paths) {
             .status()
             .is_ok_and(|status| status.success())
     };
+    // launchers tell of their agents' ends, and would write that down here
+    let launchers: Vec<Process> = terminals(paths, "#{pane_pid}")
+        .iter()
+        .filter_map(|pid| Process::of(pid.parse().ok()?))
+        .collect();
     if !paths.tmux_socket().exists() || !tmux("kill-server") {
         return;
     }
     let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline && tmux("list-sessions") {
+    let ended = || !tmux("list-sessions") && !launchers.iter().any(Process::is_alive);
+    while Instant::now() < deadline && !ended() {
         std::thread::sleep(LOOK_EVERY);
     }
 }

@@ -90,8 +90,8 @@ fn a_broken_config_is_told_by_whatever_needs_the_daemon() {
     std::fs::write(sm.join("config.toml"), "[daemon]\nprot = 1\n").unwrap();
     real.run(&["ls"])
         .exits(2)
-        .complains("line 2")
-        .complains("sm doctor");
+        .complains("the daemon cannot start")
+        .complains("line 2");
     real.run(&["serve"]).exits(2).complains("line 2");
     std::fs::remove_file(sm.join("config.toml")).unwrap();
 }

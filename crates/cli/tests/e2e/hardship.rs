@@ -257,12 +257,15 @@ fn without_the_agent_sm_new_says_what_to_do() {
         "[agents.claude]\nprogram = \"no-such-claude\"\n",
     )
     .unwrap();
-    world.sm(&["new", "claude", "--name", "api", "--detach"]);
-    let ended = world.wait_for("api", "exited");
-    let why = text(&ended["state_reason"]);
-    assert!(
-        why.contains("no-such-claude") && why.contains("install"),
-        "{ended}"
+    world
+        .sm(&["new", "claude", "--name", "api", "--detach"])
+        .exits(2)
+        .complains("no-such-claude is not in PATH")
+        .complains("npm install -g @anthropic-ai/claude-code")
+        .complains("agents.claude.program");
+    assert_eq!(
+        world.sm(&["ls", "--all", "--json"]).exits(0).json(),
+        serde_json::json!([])
     );
     world.sm(&["doctor"]).says("no-such-claude is not found");
 }
