@@ -454,9 +454,9 @@ fn an_agent_that_is_stopped_gets_its_text_once_and_when_it_goes_on() {
     world.wait_for("api", "idle");
     agent.signal(Signal::STOP);
     let sent = text(&world.send("api", "sequential", "while it stood still")["id"]);
-    // that it does not read, or that it stands still in the middle of drawing the end of its turn
-    world.wait_for_message("api", &sent, &["held"]);
-    world.sm(&[]).exits(0).says("1 message held");
+    let held = world.wait_for_message("api", &sent, &["held"]);
+    assert!(text(&held["reason"]).contains("does not read"), "{held}");
+    world.sm(&[]).exits(0).says("does not read its terminal");
     agent.signal(Signal::CONT);
     world.wait_for_message("api", &sent, &["consumed"]);
     assert_eq!(world.times("while it stood still"), 1);

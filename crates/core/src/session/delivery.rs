@@ -202,6 +202,15 @@ impl Session {
             self.recheck_at = now.plus(RECHECK);
             return;
         }
+        if evidence.deaf {
+            if now.since(self.deaf_since.unwrap_or(now)) < DEAF {
+                self.drop_flight(); // somebody types, or it is about to draw
+                self.recheck_at = now.plus(LAG_LOOK);
+            } else {
+                self.held_for_now(Hold::NotReading, now);
+            }
+            return;
+        }
         if !evidence.proves_idle() {
             if self.lags(now) {
                 // the hook that said so was ahead of the other signs: nobody is told yet
@@ -209,15 +218,6 @@ impl Session {
                 self.recheck_at = now.plus(LAG_LOOK);
             } else {
                 self.held_for_now(Hold::UnknownScreen, now);
-            }
-            return;
-        }
-        if evidence.deaf {
-            if now.since(self.deaf_since.unwrap_or(now)) < DEAF {
-                self.drop_flight(); // somebody types, or it is about to draw
-                self.recheck_at = now.plus(LAG_LOOK);
-            } else {
-                self.held_for_now(Hold::NotReading, now);
             }
             return;
         }

@@ -99,6 +99,23 @@ fn nothing_is_typed_for_an_agent_that_does_not_read() {
 }
 
 #[test]
+fn one_that_stands_still_in_the_middle_of_drawing_is_said_not_to_read() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    for _ in 0..20 {
+        b.wait(500);
+        if b.session.probe.is_some() {
+            b.evidence(Evidence {
+                deaf: true,
+                ..screen(Composer::Hidden, Activity::Unknown)
+            });
+        }
+    }
+    let why = Hold::NotReading;
+    assert_eq!(b.receipt("m1"), MessageState::Held { why });
+}
+
+#[test]
 fn keys_that_are_unread_for_a_moment_hold_nothing_up() {
     let mut b = Bench::idle();
     b.send("m1", "hello");
