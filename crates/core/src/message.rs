@@ -157,7 +157,7 @@ impl Hold {
                 "it stands in the composer, but the agent does not take Enter; attach and look"
             }
             Self::NotReading => {
-                "the agent does not read its terminal (its process is stopped, or hangs); it goes in once it does"
+                "the agent does not read its terminal (its process is stopped); it goes in once it does"
             }
             Self::NotReached => {
                 "the agent has not called sm for messages; it goes in as soon as it does"

@@ -275,7 +275,7 @@ pub struct Evidence {
     /// The process shows every context that it has: a new one came as a found record before this
     /// evidence was sent. False: nobody can tell.
     pub contexts_read: bool,
-    /// It does not take what is typed: its process is stopped, or keys still lie unread in its
-    /// terminal. What it was given may all the same arrive later.
+    /// It does not take what is typed: its process is stopped. What it was given may all the same
+    /// arrive later.
     pub deaf: bool,
 }
