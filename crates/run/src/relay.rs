@@ -177,7 +177,9 @@ impl<'a> Relay<'a> {
             if ready.has(Source::PersonHasRoom) {
                 self.write_person();
             }
-            if ready.has(Source::Agent) {
+            // The agent has gone on while the person's terminal was full.
+            let again = ready.has(Source::PersonHasRoom) && self.to_person.is_empty();
+            if ready.has(Source::Agent) || again {
                 self.read_pieces(&mut hosted, brain);
             }
             if self.gone && hosted.ending.is_empty() && self.told != Some(libc::SIGHUP) {
