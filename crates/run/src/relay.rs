@@ -5,20 +5,20 @@
 //! the person has said goodbye, and it never decides whether an agent lives on: that is the brain's.
 
 mod enter;
+mod log;
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::termios::Winsize;
-use sm_client::terminal_log::{self, Writer};
 
 use crate::keeper::{Event, Keeper};
 use crate::keys::Keys;
 use crate::modes::Modes;
 use crate::pending::Pending;
 use crate::pty::Pty;
+use crate::relay::log::Log;
 use crate::signals::Signals;
 use crate::typing::Typing;
 use crate::wait::{self, Ready, Source};
@@ -42,7 +42,7 @@ const HANGUP_KILL: Duration = Duration::from_secs(5);
 pub struct Relay<'a> {
     terminal: &'a Terminal,
     signals: &'a Signals,
-    log: Option<(PathBuf, Writer)>,
+    log: Option<Log>,
     modes: Modes,
     keys: Keys,
     to_person: Pending,
@@ -125,16 +125,13 @@ impl<'a> Relay<'a> {
         let (settings, _) = self.terminal.settings();
         let pty = Pty::open(settings, self.size)?;
         let keeper = Keeper::start(run, &pty.slave, self.terminal, self.signals)?;
-        let same = matches!((&self.log, &run.log), (Some((old, _)), Some(new)) if old == new);
+        let same = matches!((&self.log, &run.log), (Some(old), Some(new)) if old.dir() == new);
         if !same {
             self.finish_log();
-            self.log = run.log.clone().map(|dir| {
-                let writer = Writer::new(&dir);
-                (dir, writer)
-            });
+            self.log = run.log.clone().map(Log::new);
         }
         self.started = self.started.saturating_add(1);
-        if let Some((_, log)) = &mut self.log {
+        if let Some(log) = &mut self.log {
             log.generation(self.started);
         }
         self.keys.forget();
@@ -156,6 +153,7 @@ impl<'a> Relay<'a> {
     pub fn attend(&mut self, mut hosted: Hosted, brain: &mut dyn Brain) -> Report {
         self.ask(&mut hosted, brain);
         let ended = loop {
+            self.write_down();
             let ready = self.wait(&hosted, brain);
             if ready.has(Source::Signals) || !self.came.is_empty() {
                 self.heed_signals(&mut hosted);
@@ -450,10 +448,14 @@ impl<'a> Relay<'a> {
         }
         self.at_line_start = *last == b'\n';
         self.modes.saw(bytes);
-        let Winsize { ws_col, ws_row, .. } = self.size;
-        if let Some((_, log)) = &mut self.log {
-            log.size(ws_col, ws_row);
-            log.write(bytes, terminal_log::now());
+        if let Some(log) = &mut self.log {
+            log.shown(bytes);
+        }
+    }
+
+    fn write_down(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.write_down(self.size);
         }
     }
 
@@ -497,6 +499,7 @@ impl<'a> Relay<'a> {
     /// to end. A terminal that takes nothing (Ctrl+S) is waited for as its program would: nothing is
     /// lost. Every signal that comes meanwhile is kept for those who can heed it.
     pub fn flush(&mut self) {
+        self.write_down();
         while !self.gone && !self.to_person.is_empty() {
             let mut wait = wait::Wait::until(None);
             wait.readable(Source::Signals, self.signals.wake());
@@ -581,8 +584,8 @@ impl<'a> Relay<'a> {
     }
 
     pub fn finish_log(&mut self) {
-        if let Some((_, mut log)) = self.log.take() {
-            log.finish();
+        if let Some(mut log) = self.log.take() {
+            log.finish(self.size);
         }
     }
 }
