@@ -70,6 +70,29 @@ enum State {
     },
 }
 
+/// Colours that are set here, or set back, and what follows: most of all sequences are these.
+fn colours(state: State, bytes: &[u8]) -> Option<(bool, &[u8])> {
+    let mut rest = match state {
+        State::Text => bytes.strip_prefix(b"\x1b[")?,
+        State::Escape
+        | State::Charset
+        | State::Sequence
+        | State::String { .. }
+        | State::StringEscape { .. } => return None,
+    };
+    let mut styled = false;
+    while let Some((byte, after)) = rest.split_first() {
+        rest = after;
+        match byte {
+            b'0' | b';' => {}
+            b'1'..=b'9' => styled = true,
+            b'm' => return Some((styled, rest)),
+            _ => return None,
+        }
+    }
+    None
+}
+
 /// A sequence that begins here and is here to its end: its parameters, its last byte, and what
 /// follows. Those that are cut, or broken off by something else, are followed byte by byte.
 fn whole_sequence(state: State, bytes: &[u8]) -> Option<(&[u8], u8, &[u8])> {
@@ -111,6 +134,11 @@ impl Modes {
             let Some(rest) = skip.and_then(|skip| bytes.get(skip..)) else {
                 return;
             };
+            if let Some((styled, rest)) = colours(self.state, rest) {
+                self.styled = styled;
+                bytes = rest;
+                continue;
+            }
             if let Some((sequence, last, rest)) = whole_sequence(self.state, rest) {
                 self.sequence(sequence, last);
                 bytes = rest;
@@ -172,14 +200,13 @@ impl Modes {
     }
 
     fn sequence(&mut self, sequence: &[u8], last: u8) {
-        // Colours are most of all sequences.
+        // As above, but cut in two.
         if last == b'm'
             && sequence
                 .iter()
                 .all(|byte| matches!(byte, b'0'..=b'9' | b';'))
         {
-            let mut parts = sequence.split(|byte| *byte == b';');
-            self.styled = !parts.all(|part| matches!(part, b"" | b"0"));
+            self.styled = sequence.iter().any(|byte| matches!(byte, b'1'..=b'9'));
             return;
         }
         self.drawn = true;

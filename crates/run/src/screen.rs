@@ -8,9 +8,9 @@
 //! since a draft may be among it: the relay then reads them itself.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
+use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError, TryLockError};
 
-use memchr::memmem;
+use memchr::memmem::{self, Finder};
 use sm_core::signal::ScreenMark;
 use sm_term::{Glass, Size};
 
@@ -20,7 +20,8 @@ const MOST: usize = 4 << 20;
 const MUCH: usize = 256 << 10;
 /// After one of these nothing on the screen is of before: the display cleared, the other screen, a
 /// reset.
-const FRESH: [&[u8]; 3] = [b"\x1b[2J", b"\x1b[?1049h", b"\x1bc"];
+static FRESH: LazyLock<[Finder<'static>; 3]> =
+    LazyLock::new(|| [&b"\x1b[2J"[..], b"\x1b[?1049h", b"\x1bc"].map(Finder::new));
 
 /// What becomes of more than can wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -100,7 +101,7 @@ impl Screen {
         }
         let mut bytes = bytes;
         if inbox.torn {
-            let Some(at) = FRESH.iter().find_map(|mark| memmem::find(bytes, mark)) else {
+            let Some(at) = FRESH.iter().find_map(|mark| mark.find(bytes)) else {
                 return;
             };
             inbox.torn = false;

@@ -16,7 +16,7 @@ use crate::samples::{Samples, spread};
 use crate::table::{Row, Table};
 
 const KEYS: usize = 1_000;
-const ROUNDS: usize = 11;
+const ROUNDS: usize = 31;
 const MUCH: usize = 50_000_000;
 const LONG: Duration = Duration::from_secs(120);
 
