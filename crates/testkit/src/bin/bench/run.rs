@@ -106,14 +106,14 @@ pub fn run(table: &mut Table) -> Result<()> {
     let what = "50 MB of output, from start to end (best / p50)";
     table.row(Row::new(what, rate(&sm)).against(
         format!("direct: {}", rate(&direct)),
-        direct.min() / sm.min(),
+        direct.p50() / sm.p50(),
     ));
-    // The best of each: the others tell who else used the machine.
-    let ratio = script.min() / sm.min();
+    // Of two that are equally fast the best of a run is one or the other's by chance.
+    let ratio = script.p50() / sm.p50();
     table.row(
         Row::new(what, rate(&sm))
             .against(format!("script(1): {}", rate(&script)), ratio)
-            .target("at least as fast (best)", ratio >= 1.0),
+            .target("at least as fast (p50)", ratio >= 1.0),
     );
     Ok(())
 }
