@@ -10,6 +10,7 @@
 set -eu
 
 CLAUDE_VERSION=2.1.197
+CLAUDE_NEWEST_VERSION=2.1.325
 CODEX_VERSION=0.166.0
 PI_VERSION=0.73.1
 
@@ -32,10 +33,16 @@ pi_present() {
         [ -f "$dir/pi/installed" ] && [ "$(cat "$dir/pi/installed")" = "pi $PI_VERSION" ]
 }
 
+# The newest Claude Code that was tried has its own folder, too.
+newest_present() {
+    [ -x "$dir/newest/node_modules/.bin/claude" ] && [ -f "$dir/newest/installed" ] &&
+        [ "$(cat "$dir/newest/installed")" = "claude $CLAUDE_NEWEST_VERSION" ]
+}
+
 case "${1:-}" in
     '') ;;
     --check)
-        if present && pi_present; then exit 0; fi
+        if present && pi_present && newest_present; then exit 0; fi
         say "not installed in $dir (run tools/install-agents.sh)"
         exit 6
         ;;
@@ -45,7 +52,7 @@ case "${1:-}" in
         ;;
 esac
 
-if present && pi_present; then exit 0; fi
+if present && pi_present && newest_present; then exit 0; fi
 
 missing=
 command -v node >/dev/null 2>&1 || missing="node (18 or newer)"
@@ -80,6 +87,11 @@ npm_install() {
     fi
 }
 
+# place_claude FOLDER
+place_claude() {
+    (cd "$1/node_modules/@anthropic-ai/claude-code" && node install.cjs >&2) || true
+}
+
 # A fresh home, so that asking for the version leaves nothing in the real one.
 mkdir "$new/home"
 # check FOLDER PROGRAM VERSION
@@ -101,7 +113,7 @@ check() {
 
 if ! present; then
     npm_install "$new/first" "@anthropic-ai/claude-code@$CLAUDE_VERSION" "@openai/codex@$CODEX_VERSION"
-    (cd "$new/first/node_modules/@anthropic-ai/claude-code" && node install.cjs >&2) || true
+    place_claude "$new/first"
     check "$new/first" claude "$CLAUDE_VERSION"
     check "$new/first" codex "$CODEX_VERSION"
     rm -f "$stamp"
@@ -117,5 +129,13 @@ if ! pi_present; then
     printf 'pi %s\n' "$PI_VERSION" >"$new/pi/installed"
     rm -rf "$dir/pi"
     mv "$new/pi" "$dir/pi"
+fi
+if ! newest_present; then
+    npm_install "$new/newest" "@anthropic-ai/claude-code@$CLAUDE_NEWEST_VERSION"
+    place_claude "$new/newest"
+    check "$new/newest" claude "$CLAUDE_NEWEST_VERSION"
+    printf 'claude %s\n' "$CLAUDE_NEWEST_VERSION" >"$new/newest/installed"
+    rm -rf "$dir/newest"
+    mv "$new/newest" "$dir/newest"
 fi
 say "done"

@@ -87,7 +87,13 @@ impl World {
         Some(Self::make(Agent::Claude, &agent, None))
     }
 
-    /// The same, but `sm-hook` goes through a script: shell lines that may end it. `$hook` is the
+    /// A world with the newest Claude Code that was tried.
+    pub fn claude_newest(test: &str) -> Option<Self> {
+        let agent = real::or_skip(test, real::claude_newest())?;
+        Some(Self::make(Agent::Claude, &agent, None))
+    }
+
+    /// As [`claude`](Self::claude), but `sm-hook` goes through a script: shell lines that may end it. `$hook` is the
     /// program itself, `$2` the event, `$state` a folder that the test writes to.
     pub fn claude_hooked(test: &str, script: &str) -> Option<Self> {
         let agent = real::or_skip(test, real::claude())?;

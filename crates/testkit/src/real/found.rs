@@ -6,6 +6,8 @@ use serde_json::Value;
 
 /// The version of Claude Code the tests were written for.
 pub const CLAUDE_VERSION: &str = "2.1.197";
+/// The newest version of Claude Code that the tests were run on.
+pub const CLAUDE_NEWEST_VERSION: &str = "2.1.325";
 /// The version of Codex the tests were written for.
 pub const CODEX_VERSION: &str = "0.166.0";
 /// The version of pi the tests were written for.
@@ -25,13 +27,27 @@ pub struct RealAgent {
 #[error("{0}")]
 pub struct Skip(String);
 
-/// Claude Code.
+/// Claude Code as it is pinned; with `SM_CLAUDE=newest` the newest version that was tried, so that
+/// every test of the real program can be run on it.
 pub fn claude() -> Result<RealAgent, Skip> {
+    if std::env::var_os("SM_CLAUDE").is_some_and(|version| version == "newest") {
+        return claude_newest();
+    }
     find(
         &agents_dir(),
         "claude",
         "@anthropic-ai/claude-code",
         CLAUDE_VERSION,
+    )
+}
+
+/// The newest Claude Code that was tried, which is installed in a folder of its own.
+pub fn claude_newest() -> Result<RealAgent, Skip> {
+    find(
+        &agents_dir().join("newest"),
+        "claude",
+        "@anthropic-ai/claude-code",
+        CLAUDE_NEWEST_VERSION,
     )
 }
 
@@ -111,6 +127,7 @@ mod tests {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tools/install-agents.sh");
         let script = std::fs::read_to_string(script).unwrap();
         assert!(script.contains(&format!("CLAUDE_VERSION={CLAUDE_VERSION}\n")));
+        assert!(script.contains(&format!("CLAUDE_NEWEST_VERSION={CLAUDE_NEWEST_VERSION}\n")));
         assert!(script.contains(&format!("CODEX_VERSION={CODEX_VERSION}\n")));
         assert!(script.contains(&format!("PI_VERSION={PI_VERSION}\n")));
     }

@@ -9,6 +9,7 @@ mod found;
 mod home;
 
 pub use found::{
-    CLAUDE_VERSION, CODEX_VERSION, PI_VERSION, RealAgent, Skip, claude, codex, or_skip, pi,
+    CLAUDE_NEWEST_VERSION, CLAUDE_VERSION, CODEX_VERSION, PI_VERSION, RealAgent, Skip, claude,
+    claude_newest, codex, or_skip, pi,
 };
 pub use home::{claude_home, codex_home, pi_home};
