@@ -48,8 +48,13 @@ impl fmt::Display for Process {
 /// The ancestors of this process, nearest first, without the system's first process. Where the
 /// system does not tell, only the parent.
 pub fn ancestors(max: usize) -> Vec<Process> {
+    lineage(parent_id(), max)
+}
+
+/// That process and its ancestors, nearest first, as [`ancestors`].
+pub fn lineage(pid: u32, max: usize) -> Vec<Process> {
     let mut chain = Vec::new();
-    let mut pid = parent_id();
+    let mut pid = pid;
     while pid > 1 && chain.len() < max {
         let Some(found) = look(pid) else { break };
         chain.push(found.process);

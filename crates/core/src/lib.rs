@@ -5,6 +5,7 @@
 
 pub mod effect;
 pub mod event;
+mod framing;
 pub mod handoff;
 pub mod ids;
 pub mod lines;

@@ -10,6 +10,7 @@ mod answers;
 pub mod api;
 pub mod archive;
 pub mod ask;
+mod caller;
 pub mod clock;
 pub mod config;
 mod dispatch;

@@ -41,7 +41,7 @@ pub struct Send {
     /// How urgent it is.
     #[arg(long, short, value_enum, default_value_t = Mode::Sequential)]
     mode: Mode,
-    /// Type it as it is: a leading `/` is a command of the agent.
+    /// Type it as it is: a leading `/` is a command of the agent. For people: refused inside a session.
     #[arg(long)]
     raw: bool,
     /// Wait until it is proven that the agent has it; not in time: exit code 3, it stays queued.

@@ -10,7 +10,7 @@ use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::ScreenMark;
-use crate::{WaiterId, words};
+use crate::{WaiterId, framing, words};
 
 /// A proof that did not come in this time is looked for.
 pub(super) const PROOF_PATIENCE: i64 = 1_500;
@@ -99,7 +99,9 @@ impl Session {
             .map(|m| {
                 let text = words::spoken(m);
                 if self.must_spill(&text, way) {
-                    words::spilled(&self.spill_path(&m.meta.id), &text)
+                    words::spilled(&self.spill_path(&m.meta.id), &words::framed(m))
+                } else if ids.len() > 1 {
+                    words::framed(m)
                 } else {
                     text
                 }
@@ -415,7 +417,9 @@ impl Session {
 
     /// What was accepted is on its way from us, or just arrived, whoever proved it.
     pub(super) fn is_ours(&self, text: &str) -> bool {
-        let sent = |m: &Message| words::same(text, &m.text) || words::holds(text, &m.text);
+        let sent = |m: &Message| {
+            words::holds(text, &m.text) || words::holds(text, &framing::quoted(&m.text))
+        };
         self.is_flight_text(text) || self.queue.iter().any(sent)
     }
 

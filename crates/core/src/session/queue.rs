@@ -14,11 +14,17 @@ impl Session {
             return;
         }
         let id = new.id.clone();
+        let mut refused = false;
         match new.from {
             Sender::Person => self.person_went_on(),
-            Sender::Session { .. } | Sender::Sm => {}
+            Sender::Session { .. } => refused = new.raw,
+            Sender::Sm => {}
         }
         self.add(Message::accepted(new, Purpose::Said, now));
+        if refused {
+            self.fail(&id, words::RAW_REFUSED.into(), now);
+            return;
+        }
         if self.rec.state == State::Exited {
             self.fail(&id, self.exited_reason(), now);
             return;

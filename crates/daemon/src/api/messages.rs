@@ -3,15 +3,16 @@
 use super::types::{MessageView, SendBody};
 use super::{ApiError, Shared, read, sessions};
 use crate::actor::Wake;
+use crate::caller::{self, Caller, Connection};
 use crate::hub::Handle;
 use crate::{clock, launch, view};
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
-use sm_core::{Event, MessageId, MessageMeta, NewMessage, Sender};
+use sm_core::{Event, MessageId, MessageMeta, NewMessage, Sender, SessionName, words};
 use sm_store::{MessageRow, Which};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -22,6 +23,7 @@ const LONGEST: usize = 1 << 20;
 pub async fn send(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -62,7 +64,10 @@ pub async fn send(
     if let Some(known) = stored(&hub, &handle, &id).await? {
         return Ok((StatusCode::OK, Json(known)).into_response());
     }
-    let from = sender(&hub, &body, &headers)?;
+    let from = sender(&hub, &body, connection.map(|c| c.0), &headers).await?;
+    if body.raw && matches!(from, Sender::Session { .. }) {
+        return Err(raw_refused(&handle.now().record.name));
+    }
     let patience = body.expires_ms.or_else(|| {
         hub.config
             .delivery
@@ -84,10 +89,24 @@ pub async fn send(
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-/// A sender inside a session is proven by that session's secret.
-fn sender(hub: &Shared, body: &SendBody, headers: &HeaderMap) -> Result<Sender, ApiError> {
+/// A sender inside a session is proven by that session's secret. One that does not say so is known
+/// by its process: an agent that leaves its session out does not become a person.
+async fn sender(
+    hub: &Shared,
+    body: &SendBody,
+    connection: Option<Connection>,
+    headers: &HeaderMap,
+) -> Result<Sender, ApiError> {
     let Some(from) = &body.from else {
-        return Ok(Sender::Person);
+        return match caller::of(hub, connection).await {
+            Caller::Session(own) => Ok(as_session(&own)),
+            Caller::Gone if body.raw => Err(ApiError::new(
+                StatusCode::FORBIDDEN,
+                "the process that asked had ended before it was known whose it was",
+                "raw text is for people: send it from a program that waits for the answer",
+            )),
+            Caller::Outside | Caller::Gone | Caller::Unknown => Ok(Sender::Person),
+        };
     };
     let from = read::session(hub, from)?;
     let secret = headers
@@ -103,8 +122,25 @@ fn sender(hub: &Shared, body: &SendBody, headers: &HeaderMap) -> Result<Sender, 
             "send it from inside that session, or as yourself",
         ));
     }
-    let name = from.now().record.name.to_string();
-    Ok(Sender::Session { id: from.id, name })
+    Ok(as_session(&from))
+}
+
+fn as_session(handle: &Handle) -> Sender {
+    Sender::Session {
+        id: handle.id.clone(),
+        name: handle.now().record.name.to_string(),
+    }
+}
+
+/// Typed as it is, it would read as a person's words, and a command could drop the context.
+fn raw_refused(name: &SessionName) -> ApiError {
+    ApiError::new(
+        StatusCode::FORBIDDEN,
+        words::RAW_REFUSED,
+        format!(
+            "send it as a message, without --raw; if {name} should go on in a fresh context, ask it to: it hands itself off with `sm handoff`, and a person does it with `sm handoff --session {name}`"
+        ),
+    )
 }
 
 async fn in_memory(handle: &Handle, id: &MessageId) -> Result<Option<MessageView>, ApiError> {

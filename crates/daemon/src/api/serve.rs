@@ -27,8 +27,9 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::access::Peer;
+use crate::caller::Connection;
 use crate::hub::lock;
-use crate::peer::{PeerUid, tcp_peer_uid, unix_peer_uid};
+use crate::peer::{PeerUid, tcp_peer_uid, unix_peer_process, unix_peer_uid};
 
 /// What one connection, and all of them, may use.
 #[derive(Debug, Clone, Copy)]
@@ -107,9 +108,13 @@ pub async fn serve_unix(
         match accepted {
             Ok((stream, _)) => {
                 let uid = unix_peer_uid(&stream).into();
+                let connection = Connection::Unix {
+                    pid: unix_peer_process(&stream),
+                };
                 let (router, stop) = (router.clone(), stop.clone());
                 connections.spawn(async move {
-                    serve_connection(stream, Peer::Unix { uid }, router, limits, stop).await;
+                    let who = (Peer::Unix { uid }, connection);
+                    serve_connection(stream, who, router, limits, stop).await;
                 });
             }
             Err(e) => accept_failed(&e).await,
@@ -142,9 +147,11 @@ pub async fn serve_tcp(
                 continue;
             }
         };
-        let uid = match stream.local_addr() {
-            Ok(local) => tcp_peer_uid(from, local),
-            Err(_) => PeerUid::Unknown,
+        let local = stream.local_addr().ok();
+        let uid = local.map_or(PeerUid::Unknown, |local| tcp_peer_uid(from, local));
+        let connection = Connection::Tcp {
+            client: from,
+            server: local,
         };
         let Some(place) = places.take(uid) else {
             busy(&stream);
@@ -154,7 +161,8 @@ pub async fn serve_tcp(
         let _ = stream.set_nodelay(true);
         let (router, stop) = (router.clone(), stop.clone());
         connections.spawn(async move {
-            serve_connection(stream, Peer::Tcp { uid }, router, limits, stop).await;
+            let who = (Peer::Tcp { uid }, connection);
+            serve_connection(stream, who, router, limits, stop).await;
             drop(place);
         });
     }
@@ -165,7 +173,7 @@ pub async fn serve_tcp(
 /// Serves one connection until either side closes it, or until `stop` and its answer is out.
 pub async fn serve_connection<S>(
     io: S,
-    peer: Peer,
+    (peer, other_end): (Peer, Connection),
     router: Router,
     limits: Limits,
     stop: CancellationToken,
@@ -176,6 +184,7 @@ pub async fn serve_connection<S>(
     let found = Arc::clone(&takeover);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
+        request.extensions_mut().insert(other_end);
         let answer = router.clone().oneshot(request.map(Body::new));
         let found = Arc::clone(&found);
         Box::pin(async move {

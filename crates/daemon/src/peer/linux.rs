@@ -183,6 +183,15 @@ fn ask_proc(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     })
 }
 
+/// The process at the client's end, where we may look into it.
+pub(super) fn client_process(client: SocketAddr, server: SocketAddr) -> Option<u32> {
+    let inode = find_row(|row| {
+        let theirs = row.from == client && row.to == server;
+        (theirs && row.state == TCP_ESTABLISHED && row.inode != 0).then_some(row.inode)
+    })?;
+    holder(inode)
+}
+
 /// The program that holds the listening socket, where we may look; else its user.
 pub(super) fn listener_of(port: u16) -> Option<String> {
     let (uid, inode) = find_row(|row| {
@@ -190,10 +199,16 @@ pub(super) fn listener_of(port: u16) -> Option<String> {
         (there && row.from.port() == port && row.state == TCP_LISTEN)
             .then_some((row.uid, row.inode))
     })?;
-    Some(holder(inode).unwrap_or_else(|| format!("a program of the user with uid {uid}")))
+    let Some(pid) = holder(inode) else {
+        return Some(format!("a program of the user with uid {uid}"));
+    };
+    let name = std::fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+    let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
+    Some(format!("{name} (pid {pid})"))
 }
 
-fn holder(inode: u64) -> Option<String> {
+/// The first process that has the socket open.
+fn holder(inode: u64) -> Option<u32> {
     let wanted = format!("socket:[{inode}]");
     for process in std::fs::read_dir("/proc").ok()?.flatten() {
         let Ok(pid) = process.file_name().to_string_lossy().parse::<u32>() else {
@@ -208,9 +223,7 @@ fn holder(inode: u64) -> Option<String> {
             .filter_map(|file| std::fs::read_link(file.path()).ok())
             .any(|target| target.as_os_str() == wanted.as_str());
         if holds {
-            let name = std::fs::read_to_string(process.path().join("comm")).unwrap_or_default();
-            let name: String = name.trim().chars().filter(|c| !c.is_control()).collect();
-            return Some(format!("{name} (pid {pid})"));
+            return Some(pid);
         }
     }
     None

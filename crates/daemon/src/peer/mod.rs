@@ -45,6 +45,18 @@ pub fn tcp_peer_uid(peer: SocketAddr, local: SocketAddr) -> PeerUid {
     platform::owner(client, server).into()
 }
 
+/// The process at the client's end of a loopback connection, as [`tcp_peer_uid`]. Looks through all
+/// processes: for the rare request that depends on it.
+pub fn tcp_peer_process(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
+    platform::client_process(plain(peer), plain(local))
+}
+
+/// The process that connected to our Unix socket.
+pub fn unix_peer_process(stream: &tokio::net::UnixStream) -> Option<u32> {
+    let pid = stream.peer_cred().ok()?.pid()?;
+    u32::try_from(pid).ok()
+}
+
 /// The user that connected to our Unix socket.
 pub fn unix_peer_uid(stream: &tokio::net::UnixStream) -> Option<u32> {
     stream.peer_cred().ok().map(|peer| peer.uid())

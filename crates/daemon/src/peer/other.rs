@@ -7,6 +7,10 @@ pub(super) fn owner(_client: SocketAddr, _server: SocketAddr) -> Option<u32> {
     None
 }
 
+pub(super) fn client_process(_client: SocketAddr, _server: SocketAddr) -> Option<u32> {
+    None
+}
+
 pub(super) fn listener_of(_port: u16) -> Option<String> {
     None
 }

@@ -401,7 +401,8 @@ impl World {
         } else {
             format!("do {mark}")
         };
-        let from = if self.rng.chance(500) {
+        let of_session = self.rng.chance(500);
+        let from = if of_session && !raw {
             Sender::Session {
                 id: id(SessionId::new("boss")),
                 name: "boss".into(),

@@ -63,11 +63,10 @@ fn a_command_behind_a_dialog_still_lacks_its_enter() {
 }
 
 #[test]
-fn a_command_sent_by_a_session_is_typed_as_it_is() {
+fn a_command_sent_by_a_person_is_typed_as_it_is() {
     let mut b = Bench::idle();
     let mut m = message("m1", "/compact");
     m.raw = true;
-    m.from = boss();
     b.on(Event::Send(m));
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(outcome.effects.contains(&Effect::Paste {

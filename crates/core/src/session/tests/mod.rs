@@ -7,6 +7,7 @@ mod found;
 mod found_context;
 mod found_turns;
 mod found_unseen;
+mod framing;
 mod handoff;
 mod hosted;
 mod unheard;
