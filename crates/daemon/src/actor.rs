@@ -10,7 +10,8 @@ use crate::sources::Sources;
 use crate::stored::{Extra, Terminal};
 use crate::{archive, clock, handoff, logging, rows, view};
 use sm_core::{
-    Answer, Effect, Event, Host, Level, MessageId, Outcome, Persist, Record, Session, Timestamp,
+    Answer, Effect, Event, Host, Level, MessageId, Outcome, Persist, Record, Session, State,
+    Timestamp,
 };
 use sm_store::{Commit, SessionRow, StoreError};
 use std::sync::Arc;
@@ -261,6 +262,7 @@ impl Actor {
         let before = can_be_refused(&event).then(|| self.session.clone());
         let generation = self.session.record().generation;
         let lived = self.session.record().state.is_live();
+        let compacted = self.session.record().state == State::Compacting;
         let word = event.word();
         let renamed = matches!(
             event,
@@ -274,6 +276,10 @@ impl Actor {
         let current = self.session.record().generation;
         if current != generation {
             archive::note_generation(&self.hub, &self.handle.id, current.0);
+        }
+        let compacts = self.session.record().state == State::Compacting;
+        if compacts && !compacted {
+            archive::note(&self.hub, &self.handle.id, archive::What::Screen);
         }
         if lived && !self.session.record().state.is_live() {
             self.hub.ledgers.touch(&self.handle.id); // its last words

@@ -117,6 +117,21 @@ impl Fold {
         out.push(line);
     }
 
+    /// Whether a line was said since so many were.
+    pub fn has_said(&self, line: u32, since: u64) -> bool {
+        let oldest = self.count - self.said.len() as u64;
+        let from = usize::try_from(since.saturating_sub(oldest)).unwrap_or(usize::MAX);
+        self.said.iter().skip(from).any(|said| *said == line)
+    }
+
+    /// Whether a line is held back, to be said or left out later.
+    pub fn holds(&self, line: u32) -> bool {
+        let is_it = |held: &Line| hash(&held.text) == line;
+        self.replay
+            .as_ref()
+            .is_some_and(|replay| replay.drawn.iter().chain(&replay.held).any(is_it))
+    }
+
     /// One more line after the clear.
     fn follow(&mut self, line: Line) {
         let Some(mut replay) = self.replay.take() else {

@@ -197,10 +197,10 @@ fn used(row: &Row) -> &[Cell] {
 }
 
 /// Rows as lines, those that were wrapped rejoined.
-fn lines(rows: &[Row], clusters: &Clusters) -> Vec<Line> {
+pub(crate) fn lines<'a>(rows: impl IntoIterator<Item = &'a Row>, clusters: &Clusters) -> Vec<Line> {
     let mut unfinished = Line::default();
     let mut lines: Vec<Line> = rows
-        .iter()
+        .into_iter()
         .filter_map(|row| unfinished.push(row, clusters))
         .collect();
     if !unfinished.text.is_empty() {

@@ -98,6 +98,13 @@ impl Grid {
         self.rows.iter().skip(self.above)
     }
 
+    /// Where the first line of the screen begins: perhaps above it.
+    pub fn first_of_line(&self) -> usize {
+        let wraps = |y: &usize| self.rows.get(y - 1).is_some_and(|row| row.wrapped);
+        let above = (1..=self.above).rev().take_while(wraps).count();
+        self.above - above
+    }
+
     fn blank(&mut self) -> Row {
         self.spare.pop().unwrap_or_default()
     }

@@ -21,6 +21,7 @@ mod row;
 mod saved;
 mod screen;
 mod size;
+mod standing;
 mod story;
 mod titles;
 

@@ -50,7 +50,7 @@ pub(crate) fn hash(text: &str) -> u32 {
 }
 
 /// What stays of a line that only counts or spins: equal for lines that differ by no more.
-fn skeleton(text: &str) -> u32 {
+pub(crate) fn skeleton(text: &str) -> u32 {
     let kept: String = text.chars().filter(|c| says_something(*c)).collect();
     match kept.is_empty() {
         false => hash(&kept),
@@ -83,6 +83,11 @@ pub(crate) fn similar(one: &str, other: &str) -> bool {
     };
     let short = short.trim_end();
     !short.is_empty() && (long.starts_with(short) || skeleton(one) == skeleton(other))
+}
+
+/// Whether nothing of it is text: rules, boxes, spinners.
+pub(crate) fn is_decoration(text: &str) -> bool {
+    !text.contains(|c: char| c.is_ascii_digit() || says_something(c))
 }
 
 #[cfg(test)]

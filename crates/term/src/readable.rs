@@ -6,6 +6,7 @@
 
 use std::collections::VecDeque;
 
+use crate::frames::{lines, trimmed};
 use crate::line::Line;
 use crate::parser::Parser;
 use crate::saved;
@@ -75,6 +76,20 @@ impl Readable {
         std::mem::take(&mut self.story.finished)
     }
 
+    /// It is `now`, in milliseconds since some moment, and what follows is drawn from now on.
+    /// Whatever stands on the screen at two such moments, or between them for as long as they are
+    /// apart, is said one day, even if it is drawn over in its place.
+    pub fn look(&mut self, now: i64) -> Vec<Line> {
+        self.story.take_scrolled(&mut self.screen);
+        self.story.look(&mut self.screen, now);
+        std::mem::take(&mut self.story.finished)
+    }
+
+    /// Another context of the session begins: what it shows is said, even if it was said before.
+    pub fn begin_context(&mut self) {
+        self.story.begin_context(&self.screen);
+    }
+
     /// The terminal has another size from here on.
     pub fn resize(&mut self, size: Size) -> Vec<Line> {
         if size != self.screen.size {
@@ -92,6 +107,12 @@ impl Readable {
         self.story.fold = story.fold;
         self.story.fold.begun = self.story.fold.count;
         lines
+    }
+
+    /// What is on the screen now, without blank lines at its end.
+    pub fn screen(&self) -> Vec<Line> {
+        let grid = self.screen.grid();
+        trimmed(lines(grid.screen(), &self.screen.clusters))
     }
 
     /// What is not said yet: the last rows above the screen, and what is on it.

@@ -14,10 +14,11 @@ use crate::readable::Readable;
 use crate::row::{Cell, Clusters, HALF, Row};
 use crate::screen::{Charset, Saved, Screen};
 use crate::size::Size;
+use crate::standing::{Standing, Stood};
 use crate::story::Story;
 
 /// Another format, or another meaning of what is in it: another number.
-const VERSION: u64 = 1;
+const VERSION: u64 = 2;
 /// No count or place is so large.
 const FAR: u64 = 1 << 62;
 
@@ -221,6 +222,35 @@ impl Writer {
         self.hashes(&frames.recent);
         self.line(&frames.unfinished);
         self.flag(frames.marked);
+        self.number(story.left);
+        self.standing(&story.standing);
+    }
+
+    fn time(&mut self, at: i64) {
+        self.number(at.cast_unsigned());
+    }
+
+    fn stood(&mut self, lines: &[Stood]) {
+        self.size(lines.len());
+        for stood in lines {
+            self.line(&stood.line);
+            self.time(stood.since);
+            self.time(stood.until);
+        }
+    }
+
+    fn standing(&mut self, standing: &Standing) {
+        self.stood(&standing.lines);
+        self.stood(&standing.missing);
+        self.size(standing.aside.len());
+        for (rows, line) in &standing.aside {
+            self.number(*rows);
+            self.line(line);
+        }
+        self.hashes(&standing.recent);
+        self.number(standing.floor);
+        self.flag(standing.looked.is_some());
+        self.time(standing.looked.unwrap_or_default());
     }
 }
 
@@ -441,7 +471,42 @@ impl<'a> Reader<'a> {
             unfinished,
             fold,
             frames,
+            left: self.number().filter(|rows| *rows < FAR)?,
+            standing: self.standing()?,
             finished: Vec::new(),
+        })
+    }
+
+    fn time(&mut self) -> Option<i64> {
+        Some(self.number()?.cast_signed())
+    }
+
+    fn stood(&mut self) -> Option<Vec<Stood>> {
+        let count = self.count()?;
+        let mut one = || {
+            Some(Stood {
+                line: self.line()?,
+                since: self.time()?,
+                until: self.time()?,
+            })
+        };
+        (0..count).map(|_| one()).collect()
+    }
+
+    fn standing(&mut self) -> Option<Standing> {
+        let (lines, missing) = (self.stood()?, self.stood()?);
+        let count = self.count()?;
+        let aside = (0..count).map(|_| Some((self.number()?, self.line()?)));
+        let aside = aside.collect::<Option<_>>()?;
+        let (recent, floor) = (self.hashes()?, self.number()?);
+        let (is_looked, looked) = (self.flag()?, self.time()?);
+        Some(Standing {
+            lines,
+            missing,
+            aside,
+            recent,
+            floor,
+            looked: is_looked.then_some(looked),
         })
     }
 

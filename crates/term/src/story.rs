@@ -1,12 +1,13 @@
 //! What is written down of a screen: rows that leave it become lines, pictures are folded.
 
 use crate::fold::Fold;
-use crate::frames::{Frames, trimmed};
+use crate::frames::{Frames, lines, trimmed};
 use crate::grid::Grid;
 use crate::line::Line;
 use crate::parser::{Csi, Perform};
 use crate::row::{Clusters, Row};
 use crate::screen::{Erase, Screen, erase};
+use crate::standing::{Elsewhere, Standing, WAITING};
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Story {
@@ -14,6 +15,10 @@ pub(crate) struct Story {
     pub(crate) unfinished: Line,
     pub(crate) fold: Fold,
     pub(crate) frames: Frames,
+    /// What the screen showed at the last look, and what has been drawn over since.
+    pub(crate) standing: Standing,
+    /// How many rows have left the primary screen for good.
+    pub(crate) left: u64,
     /// Lines that are said.
     pub(crate) finished: Vec<Line>,
 }
@@ -22,10 +27,71 @@ impl Story {
     /// Rows that have left the primary screen for good.
     fn rows(&mut self, rows: &[Row], clusters: &Clusters) {
         for row in rows {
+            if self.unfinished.text.is_empty() && !self.standing.aside.is_empty() {
+                self.say_drawn_over(Some(self.left));
+            }
+            self.left += 1;
             if let Some(line) = self.unfinished.push(row, clusters) {
                 self.fold.line(line, &mut self.finished);
             }
         }
+    }
+
+    /// Says what was drawn over: what has its place before that row, or all of it. It is no part of
+    /// what a program may repeat.
+    fn say_drawn_over(&mut self, row: Option<u64>) {
+        self.finished.extend(self.standing.take_aside(row));
+    }
+
+    /// Looks at the screen, `now` in milliseconds: whatever stands there is written down one day,
+    /// also if it is drawn over in its place.
+    pub fn look(&mut self, screen: &mut Screen, now: i64) {
+        self.with_present(screen, |standing, elsewhere, rows| {
+            standing.look(elsewhere, now, rows);
+        });
+        if screen.alternate.is_some() || self.standing.aside.len() > WAITING {
+            // Nothing is above the alternate screen that would have to be said first.
+            let lines = self.standing.take_aside(None);
+            self.say_aside(lines, screen);
+        }
+    }
+
+    /// Another context begins: what it shows is said, even if it was said before.
+    pub fn begin_context(&mut self, screen: &Screen) {
+        self.with_present(screen, |standing, elsewhere, rows| {
+            standing.settle(elsewhere, rows);
+        });
+        self.standing.begin_context(self.fold.count);
+    }
+
+    /// What the screen shows, what else is there or was said, and how many rows come before it.
+    fn with_present(
+        &mut self,
+        screen: &Screen,
+        then: impl FnOnce(&mut Standing, &Elsewhere<'_>, u64),
+    ) {
+        let clusters = &screen.clusters;
+        let primary = &screen.primary;
+        let mut present = lines(&primary.rows, clusters);
+        let shown = match &screen.alternate {
+            Some(grid) => {
+                let shown = lines(&grid.rows, clusters);
+                present.extend(shown.iter().cloned());
+                shown
+            }
+            None => lines(primary.rows.range(primary.first_of_line()..), clusters),
+        };
+        present.push(self.unfinished.clone());
+        let fold = &self.fold;
+        let floor = self.standing.floor;
+        let elsewhere = Elsewhere {
+            shown: &shown,
+            present: &present,
+            is_said: &|line| fold.has_said(line, floor),
+            is_held: &|line| fold.holds(line),
+        };
+        let rows = self.left + (primary.gone.len() + primary.above) as u64;
+        then(&mut self.standing, &elsewhere, rows);
     }
 
     /// Everything above the primary screen leaves for good.
@@ -45,6 +111,7 @@ impl Story {
     /// The primary screen is cleared.
     fn clear(&mut self, screen: &mut Screen) {
         self.let_go(screen);
+        self.say_drawn_over(None);
         let drawn = self.picture(screen);
         self.fold.cleared(drawn, &mut self.finished);
     }
@@ -113,17 +180,28 @@ impl Story {
     /// Everything that is on a screen is said; it is empty then.
     pub fn finish(&mut self, screen: &mut Screen) {
         self.take_scrolled(screen);
+        self.with_present(screen, |standing, elsewhere, rows| {
+            standing.settle(elsewhere, rows);
+        });
         self.let_go(screen);
+        self.say_drawn_over(None);
         for line in self.picture(screen) {
             self.fold.line(line, &mut self.finished);
         }
         self.fold.settle(&mut self.finished);
+        let (fold, floor) = (&self.fold, self.standing.floor);
+        let left = self.standing.left(&|line| fold.has_said(line, floor));
+        self.finished.extend(left);
         self.leave_alternate(screen);
     }
 
     pub fn resize(&mut self, size: crate::Size, screen: &mut Screen) {
         self.observe(screen);
+        // What does not fit any more is cut off.
+        self.look(screen, self.standing.looked.unwrap_or_default());
         screen.resize(size);
+        let rows = self.left + (screen.primary.gone.len() + screen.primary.above) as u64;
+        self.standing.rewrapped(rows);
         if let Some(grid) = &mut screen.alternate {
             // It will be drawn anew: no picture to compare it with.
             grid.gone.clear();

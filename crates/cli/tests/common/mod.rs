@@ -6,6 +6,7 @@
     reason = "each test file uses some of it"
 )]
 
+pub mod archive;
 pub mod generate;
 pub mod handoff;
 pub mod joined;

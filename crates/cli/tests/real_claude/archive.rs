@@ -4,7 +4,13 @@ use crate::common::World;
 use crate::{FREE, claude};
 use sm_testkit::wait_until;
 
-/// What tmux has of the session's terminal, and what the archive ends with, as soon as they agree.
+/// Whether the lines are there in this order, with what was drawn over between them.
+fn holds(archive: &[String], lines: &[String]) -> bool {
+    let mut rest = archive.iter().rev();
+    lines.iter().rev().all(|line| rest.any(|one| one == line))
+}
+
+/// The archive, as soon as it holds what tmux has of the session's terminal.
 #[track_caller]
 fn agree(world: &World, session: &str) -> Vec<String> {
     let lines = |text: &str| -> Vec<String> {
@@ -18,7 +24,7 @@ fn agree(world: &World, session: &str) -> Vec<String> {
     let agreed = wait_until(crate::common::DEADLINE, || {
         let tmux = lines(&world.history(session));
         let archive = lines(&world.sm(&["archive", session]).exits(0).out);
-        let same = archive.ends_with(&tmux);
+        let same = archive.last() == tmux.last() && holds(&archive, &tmux);
         last = (tmux, archive);
         same.then_some(())
     });
@@ -69,5 +75,15 @@ fn the_archive_is_what_tmux_shows() {
     let archive = agree(&world, "api");
     for line in left {
         assert!(archive.contains(&line), "{line:?} was lost");
+    }
+}
+
+/// What the successor is told to search for was on the screen when the context was left.
+#[test]
+fn the_last_screen_of_a_context_is_found_after_the_handoff() {
+    let test = "the_last_screen_of_a_context_is_found_after_the_handoff";
+    for world in [World::claude(test), World::claude_newest(test)] {
+        let Some(world) = world else { continue };
+        crate::common::archive::last_screen_survives(&world, &FREE);
     }
 }

@@ -43,3 +43,13 @@ fn what_has_left_the_alternate_screen_is_in_the_archive() {
     });
     assert!(complete.is_some(), "{told:#?}\n{}", world.about("api"));
 }
+
+/// What the successor is told to search for was on the screen when the context was left.
+#[test]
+fn the_last_screen_of_a_context_is_found_after_the_handoff() {
+    let test = "the_last_screen_of_a_context_is_found_after_the_handoff";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    crate::common::archive::last_screen_survives(&world, &[]);
+}

@@ -140,11 +140,18 @@ pub fn note_size(hub: &Hub, session: &SessionId, cols: u16, rows: u16) {
     let known = notes::read(&folder(hub, session), 0);
     let last = known.iter().rev().find_map(|(_, note)| match note.what {
         What::New { cols, rows } | What::Size { cols, rows } => Some((cols, rows)),
-        What::Generation(_) => None,
+        What::Generation(_) | What::Screen => None,
     });
     if last != Some((cols, rows)) {
         note(hub, session, What::Size { cols, rows });
     }
+}
+
+/// What the screen shows now is kept, also if it is cleared in the next moment.
+pub async fn note_screen(hub: &Arc<Hub>, session: &SessionId) {
+    let (hub, session) = (Arc::clone(hub), session.clone());
+    let noted = tokio::task::spawn_blocking(move || note(&hub, &session, What::Screen));
+    let _ = noted.await;
 }
 
 /// The generation that begins, unless it is known already.

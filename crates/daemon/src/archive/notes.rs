@@ -17,6 +17,8 @@ pub enum What {
     Size { cols: u16, rows: u16 },
     /// This generation begins.
     Generation(u32),
+    /// The screen is about to be cleared: what it shows is to be kept, however short it stood.
+    Screen,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,6 +36,7 @@ pub fn add(folder: &Folder, at: i64, what: What) -> io::Result<()> {
         What::New { cols, rows } => format!("new {cols} {rows}"),
         What::Size { cols, rows } => format!("size {cols} {rows}"),
         What::Generation(number) => format!("generation {number}"),
+        What::Screen => "screen shown".to_owned(),
     };
     let mut file = OpenOptions::new()
         .append(true)
@@ -82,6 +85,7 @@ fn parse(line: &str) -> Option<Note> {
         "new" => size().map(|(cols, rows)| What::New { cols, rows })?,
         "size" => size().map(|(cols, rows)| What::Size { cols, rows })?,
         "generation" => What::Generation(first.parse().ok()?),
+        "screen" => What::Screen,
         _ => return None,
     };
     Some(Note { position, at, what })
@@ -147,6 +151,7 @@ mod tests {
                 cols: 132,
                 rows: 50,
             },
+            What::Screen,
             What::Generation(2),
         ];
         for (n, what) in all.into_iter().enumerate() {
@@ -169,6 +174,6 @@ mod tests {
             .into_iter()
             .map(|b| (b.generation, b.from.packed() as u32, b.at))
             .collect();
-        assert_eq!(begins, [(1, 0, Some(1001)), (2, 30, Some(1003))]);
+        assert_eq!(begins, [(1, 0, Some(1001)), (2, 40, Some(1004))]);
     }
 }

@@ -6,6 +6,7 @@ use super::notes::{self, Note, What};
 use super::place::{Folder, Parts, Position};
 use super::state::{self, State};
 use super::text::Text;
+use super::times::Marks;
 use sm_term::{Line, Size};
 use std::collections::VecDeque;
 use std::{fs, io};
@@ -70,18 +71,29 @@ fn render(folder: &Folder, mut state: State) -> io::Result<Option<Caught>> {
         return Ok(None);
     };
     let mut buffer = vec![0; PIECE];
+    let mut marks = Marks::default();
     let (mut rendered, mut saved) = (0, 0);
     loop {
         let (at, count) = parts.read(|part| folder.log(part), &mut buffer)?;
         let mut bytes = buffer.get(..count).unwrap_or_default();
         let mut at = at;
+        if !bytes.is_empty() {
+            marks.catch_up(folder, at);
+        }
         while !bytes.is_empty() {
+            // What stood until now is looked at before anything is drawn over it.
+            if let Some(now) = marks.pass(at) {
+                let lines = state.readable.look(now);
+                text.write(&lines, &mut state)?;
+            }
             obey(&mut notes, at, &mut state, &mut text)?;
-            let until = notes.front().map(|(_, note)| note.position);
-            let length = until
+            let noted = notes.front().map(|(_, note)| note.position);
+            let length = [noted, marks.next()]
+                .into_iter()
+                .flatten()
                 .filter(|next| next.part == at.part)
-                .map_or(bytes.len(), |next| (next.offset - at.offset) as usize)
-                .min(bytes.len());
+                .map(|next| (next.offset - at.offset) as usize)
+                .fold(bytes.len(), usize::min);
             let (now, later) = bytes.split_at(length);
             state.readable.seek(at.packed());
             let lines = state.readable.feed(now);
@@ -133,7 +145,11 @@ fn obey(
         let lines = match note.what {
             What::New { cols, rows } => state.readable.restart(Size::new(cols, rows)),
             What::Size { cols, rows } => state.readable.resize(Size::new(cols, rows)),
-            What::Generation(_) => Vec::new(),
+            What::Screen => state.readable.look(note.at),
+            What::Generation(_) => {
+                state.readable.begin_context();
+                Vec::new()
+            }
         };
         text.write(&lines, state)?;
     }

@@ -287,3 +287,30 @@ fn a_session_without_a_log_has_an_empty_archive_and_one_without_a_folder_none() 
     assert!(render::catch_up(&session.folder, Size::default()).is_err());
     assert!(!session.folder.path().exists());
 }
+
+/// As Claude Code leaves a context: every row is erased, and others are drawn.
+#[test]
+fn a_screen_that_is_drawn_over_is_found_in_the_generation_that_showed_it() {
+    let session = Session::new();
+    session.note(0, What::Generation(1));
+    session.print(1, 1_000, "the answer is walrus\r\n> ");
+    session.print(1, 5_000, "\u{1b}[H\u{1b}[2K\u{1b}[1B\u{1b}[2K\u{1b}[H");
+    session.note(5_010, What::Generation(2));
+    // Rendered between any two of them, and at once.
+    assert_eq!(session.search("walrus", 0, None).len(), 1);
+    session.print(1, 6_500, "another context\r\n> ");
+    session.search("walrus", 0, None);
+    session.print(1, 8_000, "and more\r\n> ");
+    session.print(1, 9_500, "and more\r\n> ");
+    let found = session.search("walrus", 0, None);
+    let told: Vec<(u32, Option<i64>)> = found.iter().map(|f| (f.generation, f.at)).collect();
+    assert_eq!(told, [(1, Some(1_000))]);
+    assert_eq!(session.search("walrus", 0, Some(2)), []);
+    let text = session.text(None);
+    fs::remove_file(session.folder.state()).unwrap();
+    assert_eq!(session.text(None), text);
+    // Without the marks of time nothing is known of it, and nothing fails.
+    fs::remove_file(session.folder.state()).unwrap();
+    fs::remove_file(session.folder.times(1)).unwrap();
+    assert!(session.text(None).contains("another context"));
+}

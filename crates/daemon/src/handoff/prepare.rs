@@ -7,7 +7,7 @@ use crate::actor::Wake;
 use crate::api::types::MessageView;
 use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
-use crate::{api, fault, ledger, pins, transcripts};
+use crate::{api, archive, fault, ledger, pins, transcripts};
 use sm_core::{Artifact, ArtifactKind, Author, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -147,6 +147,7 @@ fn renew(copy: &Path, text: &str) -> io::Result<()> {
 async fn snapshot(seat: &Seat, folder: &Path) -> Result<Artifact, (PathBuf, String)> {
     let path = folder.join("dump.txt");
     let failed = |why: &str| (path.clone(), why.to_owned());
+    archive::note_screen(&seat.hub, &seat.record.id).await;
     let text = api::last_lines(&seat.hub, &seat.record.id, &seat.extra, SNAPSHOT_LINES)
         .await
         .filter(|text| !text.trim().is_empty())
