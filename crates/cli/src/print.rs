@@ -2,14 +2,18 @@
 //!
 //! Commands hand over finished lines; nothing else in this program uses stdout or stderr.
 
-use std::io::{self, BufWriter, IsTerminal, Write};
+use std::io::{self, BufRead, BufWriter, IsTerminal, Read, Write};
 use std::sync::OnceLock;
 
 use jiff::Timestamp;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::Value;
 
 use crate::error::{CommandError, Kind, Result};
 use crate::text::{Color, Look, Signs, Tone, many_lines, safe_json};
+
+/// More than this is no answer to a question.
+const LONGEST_ANSWER: u64 = 100;
 
 /// Standard output, and how it looks.
 pub struct Printer {
@@ -113,16 +117,37 @@ fn say(color: Color, tone: Tone, label: &str, text: &str) {
     let _ = writeln!(io::stderr(), "{line}");
 }
 
-/// Asks a person; anything but yes is no.
+/// Asks a person; anything but yes is no: the whole line has to be the answer, and nothing that was
+/// typed before the question, or comes in one go with more, is one.
 pub fn confirm(question: &str) -> bool {
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return false;
     }
+    let _ = rustix::termios::tcflush(io::stdin(), rustix::termios::QueueSelector::IFlush);
     let _ = write!(io::stderr(), "{} [y/N] ", many_lines(question));
     let _ = io::stderr().flush();
     let mut answer = String::new();
-    io::stdin().read_line(&mut answer).is_ok()
-        && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes")
+    let read = io::stdin()
+        .lock()
+        .take(LONGEST_ANSWER)
+        .read_line(&mut answer);
+    let yes = matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes");
+    read.is_ok() && yes && !more_is_typed()
+}
+
+/// Lines behind the answer: it was part of a paste. They are not left to the shell.
+fn more_is_typed() -> bool {
+    let stdin = io::stdin();
+    let mut fds = [PollFd::new(&stdin, PollFlags::IN)];
+    let soon = Timespec {
+        tv_sec: 0,
+        tv_nsec: 100_000_000,
+    };
+    let more = poll(&mut fds, Some(&soon)).is_ok_and(|ready| ready > 0);
+    if more {
+        let _ = rustix::termios::tcflush(&stdin, rustix::termios::QueueSelector::IFlush);
+    }
+    more
 }
 
 fn color_for(is_terminal: bool) -> Color {

@@ -9,15 +9,16 @@ use std::time::{Duration, Instant};
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
-use crate::host::{Command, HandoffOutcome, State, Update};
+use crate::host::{Answer, Command, HandoffOutcome, State, Update};
 
-use super::app::{Action, App, Key};
+use super::app::{Action, App};
 use super::look::Look;
 use super::run::{Options, sessions};
 use crate::models;
 
 /// Lines are broken by the terminal, or not at all.
 const COLUMNS: usize = 1_000;
+const ANSWERS: &str = "y: yes, n: no, a: always, or what to do instead";
 const FAREWELL: Duration = Duration::from_secs(8);
 
 /// A line that was typed, and when.
@@ -125,11 +126,13 @@ impl Plain {
         let line = line.trim();
         // Only what was typed after the question is an answer to it.
         if self.asked.is_some_and(|since| at > since) && app.asks() {
-            let first = line.chars().next().unwrap_or(' ');
-            let actions = app.answer(&Key::Char(first));
-            match actions.is_empty() {
-                true => println!("y: yes, n: no, a: always"),
-                false => self.asked = None,
+            if line.is_empty() {
+                println!("{ANSWERS}");
+                return;
+            }
+            let actions = app.reply_line(line);
+            if !app.asks() {
+                self.asked = None;
             }
             self.perform(actions, app, options);
             return;
@@ -176,14 +179,14 @@ impl Plain {
         }
         if asked && self.input == InputState::Ended {
             // Nobody is there who could allow it.
-            let actions = app.answer(&Key::Char('n'));
+            let actions = app.answer(Answer::No(None));
             self.perform(actions, app, options);
         } else if asked {
             self.print(app);
             for line in app.question(COLUMNS) {
                 self.say(&line.encode(self.look));
             }
-            self.say("y: yes, n: no, a: always");
+            self.say(ANSWERS);
             self.asked = Some(Instant::now());
         }
     }

@@ -334,16 +334,34 @@ impl Screen {
         {
             return Then::Exit(code);
         }
-        if self.escape.take_if(|at| *at <= now).is_none() {
-            return Then::Nothing;
+        // A key that was typed meanwhile comes before what is due without one.
+        let typed = self.read_typed();
+        if !typed.is_empty() {
+            return self.typed(&typed).await;
         }
-        for key in self.input.timeout() {
-            let actions = self.app.press(key, now);
-            if let Some(exit) = self.perform(actions).await {
-                return exit;
+        let change = self.app.next_change(self.drawn);
+        let mut then = match change.is_some_and(|at| at <= now) {
+            true => Then::Now,
+            false => Then::Nothing,
+        };
+        let mut actions = self.app.tick(now);
+        if self.escape.take_if(|at| *at <= now).is_some() {
+            then = Then::Now;
+            for key in self.input.timeout() {
+                actions.extend(self.app.press(key, now));
             }
         }
-        Then::Now
+        match self.perform(actions).await {
+            Some(exit) => exit,
+            None => then,
+        }
+    }
+
+    /// What has been typed and not been read.
+    fn read_typed(&mut self) -> Vec<u8> {
+        let mut buffer = [0; 4096];
+        let count = self.terminal.read_now(&mut buffer);
+        buffer.get(..count).unwrap_or_default().to_vec()
     }
 
     async fn perform(&mut self, actions: Vec<Action>) -> Option<Then> {
@@ -412,9 +430,7 @@ impl Screen {
     async fn draw(&mut self) {
         // What was typed before a question is on the screen is not an answer to it.
         if self.app.asks() {
-            let mut buffer = [0; 4096];
-            let count = self.terminal.read_now(&mut buffer);
-            let bytes = buffer.get(..count).unwrap_or_default().to_vec();
+            let bytes = self.read_typed();
             let now = Instant::now();
             for key in self.input.feed(&bytes) {
                 let actions = self.app.press(key, now);

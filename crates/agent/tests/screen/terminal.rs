@@ -59,10 +59,16 @@ fn a_command_is_asked_about_and_runs_when_allowed() {
     let person = Person::sits_down("");
     person.says("RUN: echo it-ran > proof.txt");
     person.sees("Allow to run");
-    // Typed before the question was open: text, not an answer.
     person.sees("y yes · n no · a always");
     assert!(!person.repo().join("proof.txt").exists());
+    // Enter alone answers nothing, and neither does a letter with another behind it.
     person.presses("Enter");
+    person.sees("y yes · n no · a always");
+    person.types("ay");
+    person.sees("❯ ay");
+    person.presses("C-c");
+    person.sees("y yes · n no · a always");
+    assert!(!person.repo().join("proof.txt").exists());
     person.presses("y");
     person.sees("● bash echo it-ran");
     person.reads("RUN done");
@@ -81,12 +87,56 @@ fn an_answer_typed_ahead_is_text() {
         .call(&["send-keys", "-t", "=t:", "Enter", "y", "y", "y"])
         .unwrap();
     person.sees("Allow to run");
-    person.sees("y yes · n no · a always");
     person.sees("❯ yyy");
     assert!(!person.repo().join("proof.txt").exists());
+    person.presses("C-c");
+    person.sees("y yes · n no · a always");
     person.presses("n");
+    person.presses("Enter");
     person.sees("not allowed");
     assert!(!person.repo().join("proof.txt").exists());
+}
+
+/// Everything that a tool was answered with, as the model was told.
+fn refusals(person: &Person) -> String {
+    let asked = person.model.requests().pop();
+    asked.map_or(String::new(), |asked| asked.body["messages"].to_string())
+}
+
+#[test]
+fn a_sentence_typed_at_a_question_runs_nothing_and_reaches_the_model() {
+    let person = Person::sits_down("");
+    for (number, sentence) in ["stop and use yarn", "yarn is better", "another way, please"]
+        .into_iter()
+        .enumerate()
+    {
+        let proof = format!("proof{number}.txt");
+        person.says(&format!("RUN: echo ran > {proof}"));
+        person.sees("y yes · n no · a always");
+        // As fast as people type: each key is read by itself.
+        for c in sentence.chars() {
+            person.types(&c.to_string());
+            std::thread::sleep(std::time::Duration::from_millis(120));
+        }
+        person.sees(&format!("❯ {sentence}"));
+        person.presses("Enter");
+        person.sees(&format!("instead: {sentence}"));
+        person.sees_no("Working");
+        person.sees_no("Allow to run");
+        assert!(!person.repo().join(&proof).exists(), "{}", person.all());
+        let told = format!("the person does not want this. Instead: {sentence}");
+        assert!(refusals(&person).contains(&told), "{}", refusals(&person));
+    }
+    // `n` offers it too.
+    person.says("RUN: echo ran > proof9.txt");
+    person.sees("y yes · n no · a always");
+    person.presses("n");
+    person.sees("What should it do instead?");
+    person.says("ask me first");
+    person.sees("instead: ask me first");
+    person.sees_no("Working");
+    assert!(refusals(&person).contains("Instead: ask me first"));
+    assert!(!person.repo().join("proof9.txt").exists());
 }
 
 #[test]
@@ -201,10 +251,24 @@ fn plain_mode_is_lines_only() {
     person.types("RUN: echo ran > proof.txt");
     person.presses("Enter");
     person.sees("y: yes, n: no, a: always");
-    person.types("y");
+    person.types("yarn, please");
     person.presses("Enter");
-    person.sees("RUN done");
-    assert!(person.repo().join("proof.txt").exists());
+    person.sees("instead: yarn, please");
+    person.sees("\n>");
+    assert!(!person.repo().join("proof.txt").exists());
+    person.types("RUN: echo again > proof.txt");
+    person.presses("Enter");
+    person.sees("Allow to run `echo again > proof.txt`?");
+    person.sees("always, or what to do instead");
+    let answered = wait_until(DEADLINE, || {
+        let asked = person.screen().matches("y: yes, n: no").count();
+        (asked == 2).then(|| person.types("y"))
+    });
+    assert!(answered.is_some(), "{}", person.all());
+    person.presses("Enter");
+    let proof = person.repo().join("proof.txt");
+    let ran = wait_until(DEADLINE, || proof.exists().then_some(()));
+    assert!(ran.is_some(), "{}", person.all());
     person.types("/quit");
     person.presses("Enter");
     person.sees("left with 0");

@@ -51,6 +51,13 @@ impl Desk {
         self.tmux.type_text(PANE, text).unwrap();
     }
 
+    /// Says yes to a question once it can be answered.
+    #[track_caller]
+    fn answers_yes(&self) {
+        self.shows("y yes, n no");
+        self.types("y");
+    }
+
     fn resize(&self, cols: u16, rows: u16) {
         let (cols, rows) = (cols.to_string(), rows.to_string());
         let target = format!("={PANE}:");
@@ -201,20 +208,29 @@ fn watch_kills_after_a_yes_and_brings_back() {
     world.agent("api");
     let desk = Desk::new(&world, 80, 24);
     desk.shows("SESSIONS (1)");
+    desk.shows("K kill");
     desk.types("K");
     desk.shows("kill api?");
     desk.types("n");
     desk.shows("nothing was done");
     assert_eq!(world.show("api")["state"], "idle");
+    // a sentence is no answer, whatever letters are in it
+    desk.shows("K kill");
+    desk.types("K");
+    desk.shows("y yes, n no");
+    desk.types("yes, but not now");
+    desk.shows("nothing was done: only y alone");
+    assert_eq!(world.show("api")["state"], "idle");
+    desk.shows("K kill");
     desk.types("K");
     desk.shows("kill api?");
-    desk.types("y");
+    desk.answers_yes();
     desk.shows("is ended");
     world.wait_for("api", "exited");
     desk.shows("r restore");
     desk.types("r");
     desk.shows("start api again");
-    desk.types("y");
+    desk.answers_yes();
     desk.shows("is started again");
     world.ready("api");
     desk.until("idle again", |screen| screen.contains("idle  "));
@@ -254,16 +270,17 @@ fn watch_hands_off_and_takes_back() {
     desk.shows("h hand off");
     desk.types("h");
     desk.shows("hand off api now");
-    desk.types("y");
+    desk.answers_yes();
     desk.shows("the handoff is scheduled");
     desk.shows("h cancel handoff");
     desk.types("h");
     desk.shows("cancel the handoff of api?");
-    desk.types("y");
+    desk.answers_yes();
     desk.shows("the handoff is cancelled");
     desk.shows("h hand off");
     desk.types("h");
-    desk.types("y");
+    desk.shows("hand off api now");
+    desk.answers_yes();
     desk.shows("h cancel handoff");
     std::fs::write(&gate, "").unwrap();
     desk.types("4");

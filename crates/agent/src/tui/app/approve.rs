@@ -1,11 +1,12 @@
 //! A person is asked whether a call may run.
 //!
-//! A key counts only when the question has been on the screen for a moment without another key:
-//! nothing that was typed before it appeared, or while it appeared, can answer it. Enter alone
-//! answers nothing.
+//! A letter answers only if it comes alone ([`ConfirmKey`]); everything else that is typed is a
+//! text, and a text at a question means "no, do this instead". Nothing that was typed before the
+//! question was on the screen can answer it, no paste can, and Enter alone answers nothing.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use sm_core::confirm_key::{ConfirmKey, Pressed};
 use sm_llm::ToolCall;
 
 use crate::approval::Wanted;
@@ -17,9 +18,6 @@ use super::super::look::{Look, Role, Style};
 use super::super::text::clean;
 use super::super::tool;
 
-/// So long the keyboard must have been quiet.
-pub(crate) const QUIET: Duration = Duration::from_millis(400);
-
 /// So many lines of what would be done have room beside the question.
 const SHORT: usize = 6;
 
@@ -27,8 +25,44 @@ const SHORT: usize = 6;
 pub(crate) struct Question {
     pub call: ToolCall,
     wanted: Wanted,
-    /// From when on a key answers; `None`: it is not on the screen yet.
-    from: Option<Instant>,
+    key: ConfirmKey<Answer>,
+    reply: Reply,
+}
+
+/// What is being typed, as far as the question is concerned.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Reply {
+    /// Nothing, or what was begun before the question was there.
+    #[default]
+    None,
+    /// Begun before it could be read.
+    Early,
+    /// What to do instead.
+    Text,
+    /// The same, with a paste in it: it never is a letter.
+    Pasted,
+    /// `n` came alone: what to do instead can be said, or nothing.
+    Refusing,
+}
+
+/// What became of a key that is typed at a question.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Typed {
+    /// It may be the answer in a moment.
+    Held,
+    /// It belongs into the editor, and so does the letter before it.
+    Text { held: Option<char> },
+}
+
+/// What Enter means.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Entered {
+    Answer(Answer),
+    /// What stands in the editor is for the question.
+    Reply,
+    /// It was begun before the question could be read: it is said as ever.
+    Said,
+    Nothing,
 }
 
 impl Question {
@@ -36,7 +70,8 @@ impl Question {
         Self {
             call,
             wanted,
-            from: None,
+            key: ConfirmKey::default(),
+            reply: Reply::None,
         }
     }
 
@@ -46,33 +81,80 @@ impl Question {
 
     /// It is on the screen.
     pub fn drawn(&mut self, now: Instant) {
-        self.from.get_or_insert(now + QUIET);
+        self.key.drawn(now);
     }
 
-    /// When a key will count, if that is still to come.
-    pub fn opens(&self, now: Instant) -> Option<Instant> {
-        self.from.filter(|from| *from > now)
+    /// When it changes by itself.
+    pub fn next_change(&self, now: Instant) -> Option<Instant> {
+        self.key.next_change(now)
     }
 
-    pub fn is_open(&self, now: Instant) -> bool {
-        self.from.is_some_and(|from| from <= now)
-    }
-
-    /// A key that was meant for something else.
-    pub fn disturbed(&mut self, now: Instant) {
-        if let Some(from) = &mut self.from {
-            *from = now + QUIET;
-        }
-    }
-
-    pub fn answer(key: &Key) -> Option<Answer> {
-        match key {
-            Key::Char('y' | 'Y') => Some(Answer::Once),
-            Key::Char('a') => Some(Answer::Always),
-            Key::Char('A') => Some(Answer::AlwaysKept),
-            Key::Char('n' | 'N') => Some(Answer::No(None)),
+    /// A key that could be part of a text; `draft`: what stands in the editor.
+    pub fn press(&mut self, key: &Key, draft: &str, now: Instant) -> Typed {
+        let letter = match (key, self.reply) {
+            (Key::Char(_), Reply::Refusing) => None,
+            (Key::Char(c), _) if draft.is_empty() => letter(*c).map(|answer| (*c, answer)),
             _ => None,
+        };
+        let Pressed::Text { held } = self.key.press(letter, now) else {
+            return Typed::Held;
+        };
+        let begins = draft.is_empty();
+        self.reply = match (key, self.reply) {
+            (Key::Backspace, Reply::Refusing) if begins => Reply::None,
+            (_, Reply::Refusing) => Reply::Refusing,
+            (Key::Paste(_), _) if self.key.is_drawn() => Reply::Pasted,
+            (Key::Paste(_), _) => Reply::None,
+            (Key::Char(_), _) if begins && self.key.is_drawn() => Reply::Text,
+            (Key::Char(_), _) if begins => Reply::Early,
+            (_, reply) => reply,
+        };
+        Typed::Text { held }
+    }
+
+    /// Enter; `draft`: what stands in the editor.
+    pub fn enter(&mut self, draft: &str, now: Instant) -> Entered {
+        if let Some(answer) = self.key.enter() {
+            return Entered::Answer(answer);
         }
+        let is_open = self.key.is_open(now);
+        self.key.disturb(now);
+        if draft.trim().is_empty() {
+            return match self.reply {
+                Reply::Refusing => Entered::Answer(Answer::No(None)),
+                Reply::None | Reply::Early | Reply::Text | Reply::Pasted => Entered::Nothing,
+            };
+        }
+        match self.reply {
+            Reply::None | Reply::Early if is_open => Entered::Reply,
+            Reply::None | Reply::Early => Entered::Said,
+            Reply::Text | Reply::Pasted | Reply::Refusing => Entered::Reply,
+        }
+    }
+
+    /// What a text says that was entered for it.
+    pub fn reply(&self, text: &str) -> Answer {
+        match self.reply {
+            Reply::Early | Reply::Text => answer(text),
+            Reply::None | Reply::Pasted | Reply::Refusing => Answer::No(Some(text.to_owned())),
+        }
+    }
+
+    /// The answer that has stayed alone for long enough. `n` first offers to say what to do instead.
+    pub fn take_due(&mut self, now: Instant) -> Option<Answer> {
+        match self.key.take_due(now)? {
+            Answer::No(None) => {
+                self.reply = Reply::Refusing;
+                None
+            }
+            answer => Some(answer),
+        }
+    }
+
+    /// Ctrl+C: what was typed is not wanted. Whether it was begun at this question.
+    pub fn clear(&mut self, now: Instant) -> bool {
+        self.key.disturb(now);
+        std::mem::take(&mut self.reply) != Reply::None
     }
 
     /// Everything the call would do. What is too long for the live region is written above it, so
@@ -100,19 +182,58 @@ impl Question {
     }
 
     /// The same, and the keys.
-    pub fn rows(&self, columns: usize, now: Instant, look: Look) -> Vec<Line> {
+    pub fn rows(&self, columns: usize, draft: &str, now: Instant, look: Look) -> Vec<Line> {
         let mut rows = self.asked(columns);
-        rows.extend(wrap(&self.keys(now, look), columns, &[], &indent(2)));
+        let keys = self.keys(draft, now, look);
+        rows.extend(wrap(&keys, columns, &[], &indent(2)));
         rows
     }
 
-    fn keys(&self, now: Instant, look: Look) -> Line {
+    /// Whether the editor belongs to it.
+    pub fn wants_text(&self) -> bool {
+        self.reply == Reply::Refusing
+    }
+
+    fn keys(&self, draft: &str, now: Instant, look: Look) -> Line {
         let dot = look.pick(" · ", " - ");
-        if !self.is_open(now) {
+        let key = Style::from(Role::Accent).bold();
+        let stop = |line: Line| line.with("esc", key).with(" stop", Role::Text);
+        if let Some(letter) = self.key.held() {
+            let means = match letter {
+                'n' | 'N' => "no",
+                'a' => "always",
+                'A' => "always, and kept",
+                _ => "yes",
+            };
+            return Line::of(format!("{letter}: {means}"), key)
+                .with(format!(" in a moment{dot}"), Role::Text)
+                .with("enter", key)
+                .with(
+                    format!(" now{dot}any other key makes it a text"),
+                    Role::Text,
+                );
+        }
+        if self.reply == Reply::Refusing && draft.is_empty() {
+            let line = Line::of("No. What should it do instead? ", Role::Text)
+                .with("enter", key)
+                .with(format!(" just no{dot}"), Role::Text);
+            return stop(line);
+        }
+        if !draft.is_empty() {
+            let clear = match self.reply {
+                Reply::None => "puts your draft aside",
+                Reply::Early | Reply::Text | Reply::Pasted | Reply::Refusing => "clears it",
+            };
+            let line = Line::of("enter", key)
+                .with(format!(" no, and this instead{dot}"), Role::Text)
+                .with("ctrl+c", key)
+                .with(format!(" {clear}{dot}"), Role::Text);
+            return stop(line);
+        }
+        if !self.key.is_open(now) {
             return Line::of("(your answer in a moment)", Role::Faint);
         }
-        let key = Style::from(Role::Accent).bold();
-        Line::of("y", key)
+        let line = Line::of("y", key)
             .with(format!(" yes{dot}"), Role::Text)
             .with("n", key)
             .with(format!(" no{dot}"), Role::Text)
@@ -122,8 +243,36 @@ impl Question {
             .with(" (", Role::Faint)
             .with("A", key)
             .with(" keeps that)", Role::Faint)
-            .with(dot, Role::Text)
-            .with("esc", key)
-            .with(" stop", Role::Text)
+            .with(dot, Role::Text);
+        stop(line).with(format!("{dot}or type what to do instead"), Role::Faint)
+    }
+}
+
+/// What a letter alone says.
+fn letter(c: char) -> Option<Answer> {
+    match c {
+        'y' | 'Y' => Some(Answer::Once),
+        'a' => Some(Answer::Always),
+        'A' => Some(Answer::AlwaysKept),
+        'n' | 'N' => Some(Answer::No(None)),
+        _ => None,
+    }
+}
+
+/// What a line says that was entered: the letter or the word for it, and nothing else, or what to
+/// do instead.
+pub(crate) fn answer(line: &str) -> Answer {
+    let line = line.trim();
+    let mut chars = line.chars();
+    if let (Some(c), None) = (chars.next(), chars.next())
+        && let Some(answer) = letter(c)
+    {
+        return answer;
+    }
+    match line.to_ascii_lowercase().as_str() {
+        "yes" => Answer::Once,
+        "always" => Answer::Always,
+        "no" | "" => Answer::No(None),
+        _ => Answer::No(Some(line.to_owned())),
     }
 }

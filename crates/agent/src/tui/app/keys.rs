@@ -9,7 +9,7 @@ use crate::wish::{Wish, is_path, thinking_word, wish};
 use super::super::editor::Pressed;
 use super::super::input::Key;
 use super::super::transcript::Entry;
-use super::approve::Question;
+use super::approve::{Entered, Typed, answer};
 use super::picker::{Choice, Picked};
 use super::{Action, App};
 
@@ -29,9 +29,10 @@ impl App {
             _ => {}
         }
         if let Some(actions) = self.press_question(&key, now) {
+            self.give_draft_back();
             return actions;
         }
-        if let Some(picker) = &mut self.picker {
+        if let Some(picker) = self.picker.as_mut().filter(|_| self.questions.is_empty()) {
             match picker.press(&key) {
                 Picked::Nothing => return Vec::new(),
                 Picked::Left => {
@@ -55,38 +56,103 @@ impl App {
         }
     }
 
-    /// While a question is open every key is for it; before, none is.
+    /// Time has passed: an answer may have stayed alone for long enough.
+    pub fn tick(&mut self, now: Instant) -> Vec<Action> {
+        let due = self.questions.front_mut().and_then(|q| q.take_due(now));
+        let actions = due.map(|answer| self.answer(answer));
+        self.give_draft_back();
+        actions.unwrap_or_default()
+    }
+
+    /// What is typed while a question is there. `None`: the key is for somebody else.
     fn press_question(&mut self, key: &Key, now: Instant) -> Option<Vec<Action>> {
         let question = self.questions.front_mut()?;
-        if matches!(key, Key::Esc) {
-            self.questions.clear();
-            return Some(vec![Action::Send(Command::Interrupt)]);
-        }
-        if !question.is_open(now) {
-            question.disturbed(now);
-            return None;
-        }
         match key {
-            Key::Ctrl('c' | 'd') => None,
-            key => Some(self.answer(key)),
+            Key::Esc => {
+                self.questions.clear();
+                Some(vec![Action::Send(Command::Interrupt)])
+            }
+            Key::Ctrl('c') if !self.editor.is_empty() => {
+                if question.clear(now) {
+                    self.editor.clear();
+                } else {
+                    self.draft = Some(self.editor.take());
+                }
+                Some(Vec::new())
+            }
+            Key::Ctrl('c' | 'd') => {
+                question.clear(now);
+                None
+            }
+            Key::Enter if self.editor.is_choosing() => None,
+            Key::Enter => match question.enter(self.editor.text(), now) {
+                Entered::Answer(answer) => Some(self.answer(answer)),
+                Entered::Nothing => Some(Vec::new()),
+                Entered::Said => None,
+                Entered::Reply => match self.editor.press(Key::Enter) {
+                    Pressed::Submitted(text) => Some(self.reply(&text)),
+                    Pressed::Taken | Pressed::Left | Pressed::WantsFiles => Some(Vec::new()),
+                },
+            },
+            key => match question.press(key, self.editor.text(), now) {
+                Typed::Held => Some(Vec::new()),
+                Typed::Text { held } => {
+                    if let Some(letter) = held {
+                        self.editor.press(Key::Char(letter));
+                    }
+                    None
+                }
+            },
         }
     }
 
-    /// A key for the question, if it means something to it.
-    pub fn answer(&mut self, key: &Key) -> Vec<Action> {
-        let Some(answer) = Question::answer(key) else {
-            return Vec::new();
-        };
+    /// A text that was entered at the question.
+    fn reply(&mut self, text: &str) -> Vec<Action> {
+        match (wish(text), self.questions.front()) {
+            (Wish::Say(text), Some(question)) => {
+                let answer = question.reply(&text);
+                self.answer(answer)
+            }
+            (wish, _) => self.fulfil(wish, text),
+        }
+    }
+
+    /// A whole line that was typed at the question, where lines are all there is.
+    pub fn reply_line(&mut self, line: &str) -> Vec<Action> {
+        match wish(line) {
+            Wish::Say(text) => self.answer(answer(&text)),
+            wish => self.fulfil(wish, line),
+        }
+    }
+
+    /// The word about the call that is asked about.
+    pub fn answer(&mut self, answer: Answer) -> Vec<Action> {
         let Some(question) = self.questions.pop_front() else {
             return Vec::new();
         };
-        if let Answer::No(_) = answer {
-            self.tell(Entry::Notice(format!("not allowed: {}", question.what())));
+        match &answer {
+            Answer::No(None) => {
+                self.tell(Entry::Notice(format!("not allowed: {}", question.what())));
+            }
+            Answer::No(Some(instead)) => self.tell(Entry::Notice(format!(
+                "not allowed: {}\ninstead: {instead}",
+                question.what()
+            ))),
+            Answer::Once | Answer::Always | Answer::AlwaysKept => {}
         }
         vec![Action::Send(Command::Approve {
             call_id: question.call.id,
             answer,
         })]
+    }
+
+    /// What was put aside for a question stands in the editor again once there is none.
+    pub(super) fn give_draft_back(&mut self) {
+        if self.questions.is_empty()
+            && let Some(draft) = self.draft.take()
+        {
+            self.editor.give_back(&draft);
+        }
     }
 
     fn press_rest(&mut self, key: &Key, leaving: bool, now: Instant) -> Vec<Action> {

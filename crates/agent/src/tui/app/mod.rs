@@ -22,7 +22,6 @@ use self::approve::Question;
 use self::picker::{Choice, Picker};
 pub(crate) use self::status::Status;
 use super::editor::{Editor, History};
-pub(crate) use super::input::Key;
 use super::line::Line;
 use super::look::Look;
 use super::markdown::Markdown;
@@ -74,6 +73,8 @@ pub(crate) struct App {
     /// The end of the document that is being written.
     preview: String,
     questions: VecDeque<Question>,
+    /// What was being written when a question came, put aside to answer it.
+    draft: Option<String>,
     queue: Vec<(Queue, String)>,
     picker: Option<Picker>,
     finished: Vec<Line>,
@@ -125,6 +126,7 @@ impl App {
             calls: Vec::new(),
             preview: String::new(),
             questions: VecDeque::new(),
+            draft: None,
             queue: Vec::new(),
             picker: None,
             finished: Vec::new(),
@@ -210,7 +212,7 @@ impl App {
 
     /// When the screen changes by itself though nothing moves.
     pub fn next_change(&self, now: Instant) -> Option<Instant> {
-        let question = self.questions.front().and_then(|q| q.opens(now));
+        let question = self.questions.front().and_then(|q| q.next_change(now));
         let leaving = self.leaving.filter(|until| *until > now);
         question.into_iter().chain(leaving).min()
     }

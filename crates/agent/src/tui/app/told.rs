@@ -21,6 +21,12 @@ const LAST_ENTRIES: usize = 40;
 
 impl App {
     pub fn told(&mut self, update: Update, now: Instant) -> Vec<Action> {
+        let actions = self.take_update(update, now);
+        self.give_draft_back();
+        actions
+    }
+
+    fn take_update(&mut self, update: Update, now: Instant) -> Vec<Action> {
         match update {
             Update::Started(view) => self.begin(view, now, false),
             Update::Rebuilt(view) => self.begin(view, now, true),

@@ -61,9 +61,8 @@ impl App {
 
     fn input(&self, columns: usize, most: usize, now: Instant) -> Vec<Line> {
         if let Some(question) = self.questions.front() {
-            let mut rows = question.rows(columns, now, self.look);
-            // What is being typed is not for the question, and is not lost.
-            if !self.editor.is_empty() {
+            let mut rows = question.rows(columns, self.editor.text(), now, self.look);
+            if !self.editor.is_empty() || question.wants_text() {
                 rows.extend(self.editor.rows(columns, 2, self.look));
             }
             return rows;

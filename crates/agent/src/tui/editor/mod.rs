@@ -59,6 +59,19 @@ impl Editor {
         self.buffer.text()
     }
 
+    /// A list is open: Enter takes the entry.
+    pub fn is_choosing(&self) -> bool {
+        self.completion.is_some()
+    }
+
+    /// The text, whole; the editor is empty then.
+    pub fn take(&mut self) -> String {
+        let text = self.unfolded(self.buffer.text());
+        self.clear();
+        self.folds.clear();
+        text
+    }
+
     pub fn clear(&mut self) {
         self.buffer.set("");
         self.completion = None;

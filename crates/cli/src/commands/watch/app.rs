@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 
 use sm_daemon::api::types::{ContextReport, EventView, HandoffView, MessageView, SessionView};
 
-pub use super::said::{Deed, Focus, Link, Mode, Page, Part, TABS, Tab, Target, Update, Wish};
+pub use super::said::{
+    Confirmed, Deed, Focus, Link, Mode, Page, Part, TABS, Tab, Target, Update, Wish,
+};
 
 use super::group::Grouping;
 use super::list::{self, Listed, Sort};

@@ -145,15 +145,25 @@ fn said(app: &App, buffer: &mut Buffer, area: Rect) -> Option<u16> {
             let name = cut(look, &to.name, 20);
             (format!("to {name} ({}): ", mode.word()), line)
         }
-        Focus::Confirm { deed, on } => {
+        Focus::Confirm {
+            deed,
+            on,
+            key,
+            open,
+        } => {
             let bold = style(look, Tone::Warn).add_modifier(Modifier::BOLD);
             let text = question(*deed, &on.name);
-            let room = columns.saturating_sub(12);
-            let text = format!("{}  y yes, n no", cut(look, &text, room));
+            let keys = match (key.held(), open) {
+                (Some(_), _) => "yes in a moment, any key: no",
+                (None, true) => "y yes, n no",
+                (None, false) => "(a moment)",
+            };
+            let room = columns.saturating_sub(keys.len() + 2);
+            let text = format!("{}  {keys}", cut(look, &text, room));
             put(buffer, area, row, &Line::styled(text, bold));
             return None;
         }
-        Focus::Keys | Focus::Help => {
+        Focus::Keys | Focus::Help | Focus::Typing { .. } => {
             let line = match (&app.note, &app.sent) {
                 (Some((tone, text)), _) => {
                     Line::styled(cut(look, text, columns), style(look, *tone))
@@ -199,6 +209,7 @@ fn keys(app: &App, columns: u16) -> String {
         Focus::Filter(_) => words(&["Enter keep", "Esc clear", "Ctrl+C quit"]),
         Focus::Message { .. } => words(&["Enter send", "Tab mode", "Esc not", "Ctrl+C quit"]),
         Focus::Confirm { .. } => words(&["y yes", "n no"]),
+        Focus::Typing { .. } => Vec::new(),
         Focus::Keys => {
             let mut all = match (app.shows_detail(), app.is_wide()) {
                 (true, false) => vec![
@@ -227,7 +238,11 @@ fn keys(app: &App, columns: u16) -> String {
     };
     let always = match app.focus {
         Focus::Keys => "? help  q quit",
-        Focus::Help | Focus::Filter(_) | Focus::Message { .. } | Focus::Confirm { .. } => "",
+        Focus::Help
+        | Focus::Filter(_)
+        | Focus::Message { .. }
+        | Focus::Confirm { .. }
+        | Focus::Typing { .. } => "",
     };
     let mut line = String::new();
     for key in all {

@@ -1,12 +1,16 @@
 //! What the keys do, by what has them. Pure.
 
-use super::app::{App, Deed, Focus, Mode, Page, TABS, Tab, Target, Wish};
+use std::time::Instant;
+
+use sm_core::confirm_key::{ConfirmKey, Pressed, QUIET};
+
+use super::app::{App, Confirmed, Deed, Focus, Mode, Page, TABS, Tab, Target, Wish};
 use super::editor::Editor;
 use super::input::Key;
 use crate::text::Tone;
 
 impl App {
-    pub fn key(&mut self, key: Key) -> Vec<Wish> {
+    pub fn key(&mut self, key: Key, now: Instant) -> Vec<Wish> {
         // Wherever one is.
         match key {
             Key::Ctrl('c') => return vec![Wish::Quit],
@@ -20,7 +24,61 @@ impl App {
             Focus::Help => Vec::new(),
             Focus::Filter(line) => self.filter_key(line, &key),
             Focus::Message { to, mode, line } => self.message_key(to, mode, line, &key),
-            Focus::Confirm { deed, on } => self.confirm_key(deed, on, &key),
+            Focus::Confirm {
+                deed,
+                on,
+                key: lone,
+                open,
+            } => self.confirm_key(deed, on, (lone, open), &key, now),
+            Focus::Typing { .. } => {
+                self.focus = Focus::Typing { until: now + QUIET };
+                Vec::new()
+            }
+        }
+    }
+
+    /// What is on the screen now can be answered from now on.
+    pub fn drawn(&mut self, now: Instant) {
+        if let Focus::Confirm { key, .. } = &mut self.focus {
+            key.drawn(now);
+        }
+    }
+
+    /// When a key begins to count, or has been alone for long enough.
+    pub fn next_change(&self, now: Instant) -> Option<Instant> {
+        match &self.focus {
+            Focus::Confirm { key, .. } => key.next_change(now),
+            Focus::Typing { until } => Some(*until),
+            Focus::Keys | Focus::Help | Focus::Filter(_) | Focus::Message { .. } => None,
+        }
+    }
+
+    /// Time has passed, and everything typed was read.
+    pub fn settle(&mut self, now: Instant) -> Vec<Wish> {
+        match &mut self.focus {
+            Focus::Confirm {
+                deed,
+                on,
+                key,
+                open,
+            } => {
+                *open = key.is_open(now);
+                let Some(Confirmed) = key.take_due(now) else {
+                    return Vec::new();
+                };
+                let wish = Wish::Do(*deed, on.id.clone());
+                self.focus = Focus::Keys;
+                vec![wish]
+            }
+            Focus::Typing { until } if *until <= now => {
+                self.focus = Focus::Keys;
+                Vec::new()
+            }
+            Focus::Typing { .. }
+            | Focus::Keys
+            | Focus::Help
+            | Focus::Filter(_)
+            | Focus::Message { .. } => Vec::new(),
         }
     }
 
@@ -144,19 +202,52 @@ impl App {
         Vec::new()
     }
 
-    fn confirm_key(&mut self, deed: Deed, on: Target, key: &Key) -> Vec<Wish> {
-        match key {
-            Key::Char('y') => vec![Wish::Do(deed, on.id)],
-            Key::Char('n' | 'q') | Key::Esc => {
-                self.note = Some((Tone::Plain, "nothing was done".into()));
-                Vec::new()
-            }
-            // a key that was meant for something else is no answer
-            _ => {
-                self.focus = Focus::Confirm { deed, on };
-                Vec::new()
-            }
+    /// Only a `y` that stays alone does it; everything else is no.
+    fn confirm_key(
+        &mut self,
+        deed: Deed,
+        on: Target,
+        (mut lone, open): (ConfirmKey<Confirmed>, bool),
+        key: &Key,
+        now: Instant,
+    ) -> Vec<Wish> {
+        let letter = match key {
+            Key::Char('y') => Some(('y', Confirmed)),
+            Key::Enter => match lone.enter() {
+                Some(Confirmed) => return vec![Wish::Do(deed, on.id)],
+                None => {
+                    self.focus = Focus::Confirm {
+                        deed,
+                        on,
+                        key: lone,
+                        open,
+                    };
+                    return Vec::new();
+                }
+            },
+            _ => None,
+        };
+        let was_open = lone.is_open(now);
+        if lone.press(letter, now) == Pressed::Held {
+            self.focus = Focus::Confirm {
+                deed,
+                on,
+                key: lone,
+                open,
+            };
+            return Vec::new();
         }
+        let note = match key {
+            Key::Char('n' | 'q') | Key::Esc if was_open => "nothing was done".to_owned(),
+            _ => "nothing was done: only y alone, on a question that was read, says yes".to_owned(),
+        };
+        self.note = Some((Tone::Plain, note));
+        // The rest of what is being typed is no command either.
+        self.focus = match key {
+            Key::Esc => Focus::Keys,
+            _ => Focus::Typing { until: now + QUIET },
+        };
+        Vec::new()
     }
 
     fn target(&self) -> Option<Target> {
@@ -169,7 +260,12 @@ impl App {
     fn ask(&mut self, deed: Deed) {
         if let Some(on) = self.target() {
             self.note = None;
-            self.focus = Focus::Confirm { deed, on };
+            self.focus = Focus::Confirm {
+                deed,
+                on,
+                key: ConfirmKey::default(),
+                open: false,
+            };
         }
     }
 

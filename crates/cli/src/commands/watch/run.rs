@@ -73,6 +73,7 @@ pub fn run(app: App, feed: Feed, terminal: &Terminal, out: &mut Printer) -> Resu
             .draw(|frame| draw::draw(&watching.app, frame))
             .map_err(lost)?;
         watching.drawn_at = Instant::now();
+        watching.app.drawn(watching.drawn_at);
         if let Some(end) = watching.wait(&mut ticked, out)? {
             break end;
         }
@@ -110,6 +111,10 @@ impl Watching<'_> {
         let mut patience = every.saturating_sub(ticked.elapsed());
         if self.input.is_waiting() {
             patience = patience.min(ESCAPE);
+        }
+        let now = Instant::now();
+        if let Some(at) = self.app.next_change(now) {
+            patience = patience.min(at.saturating_duration_since(now));
         }
         let (keys, hung_up) = self.sleep(patience);
         let mut wishes = Vec::new();
@@ -150,8 +155,13 @@ impl Watching<'_> {
             None if self.input.is_waiting() => self.input.settle(),
             None => Vec::new(),
         };
+        let now = Instant::now();
+        // What was typed comes before what is due without it.
+        if keys.is_empty() {
+            wishes.extend(self.app.settle(now));
+        }
         for key in keys {
-            wishes.extend(self.app.key(key));
+            wishes.extend(self.app.key(key, now));
         }
         for wish in wishes {
             match wish {

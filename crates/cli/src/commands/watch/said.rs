@@ -1,6 +1,9 @@
 //! The closed lists: what can be shown, wished for and said.
 
+use std::time::Instant;
+
 use jiff::Timestamp;
+use sm_core::confirm_key::ConfirmKey;
 use sm_daemon::api::types::{ContextReport, EventView, HandoffView, MessageView, SessionView};
 
 use super::editor::Editor;
@@ -97,6 +100,10 @@ pub struct Target {
     pub name: String,
 }
 
+/// A question has one answer that does something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Confirmed;
+
 /// What has the keys.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Focus {
@@ -112,6 +119,13 @@ pub enum Focus {
     Confirm {
         deed: Deed,
         on: Target,
+        key: ConfirmKey<Confirmed>,
+        /// A key counts now.
+        open: bool,
+    },
+    /// A text was typed at a question: none of its keys is a command, until the keyboard is quiet.
+    Typing {
+        until: Instant,
     },
 }
 

@@ -4,13 +4,13 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use sm_core::confirm_key::{ALONE, QUIET};
 use sm_llm::{Assistant, Block, Delta, StopReason, ToolCall, ToolResult, Usage};
 
 use super::super::input::Key;
 use super::super::look::Look;
 use super::super::paint::{ENTER, Painter, Size};
 use super::super::vt::{Reflow, Vt};
-use super::approve::QUIET;
 use super::*;
 use crate::approval::{Rule, Wanted};
 use crate::host::{Answer, HandoffOutcome, SessionView, Update, WAIT_FOR_THE_ANSWER};
@@ -94,6 +94,12 @@ impl Sim {
 
     fn press(&mut self, key: Key) -> Vec<Action> {
         let actions = self.app.press(key, self.now);
+        self.draw();
+        actions
+    }
+
+    fn tick(&mut self) -> Vec<Action> {
+        let actions = self.app.tick(self.now);
         self.draw();
         actions
     }

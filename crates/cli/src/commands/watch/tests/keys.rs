@@ -1,6 +1,8 @@
 //! Every key, in every place that has keys.
 
-use super::{app, choose, day, named, open, types};
+use sm_core::confirm_key::{ALONE, QUIET};
+
+use super::{app, choose, day, later, named, open, types, types_fast};
 use crate::commands::watch::app::{App, Deed, Focus, Mode, Page, Part, Tab, Wish};
 use crate::commands::watch::group::Grouping;
 use crate::commands::watch::input::Key;
@@ -209,11 +211,12 @@ fn what_cannot_be_undone_is_asked_first() {
             ("Y", &[]),
             ("K", &[]),
             ("\x1b[200~y\x1b[201~", &[]),
-            (" jy", &done[..]),
+            // another key first is a text, and that is no
+            (" jy", &[]),
         ] {
             let mut app = app(80, 24, vec![session.clone()]);
             assert_eq!(types(&mut app, key), []);
-            assert!(matches!(&app.focus, Focus::Confirm { deed: now, on }
+            assert!(matches!(&app.focus, Focus::Confirm { deed: now, on, .. }
                 if *now == deed && on.name == "api"));
             assert_eq!(types(&mut app, answer), wishes, "{deed:?} {answer:?}");
         }
@@ -225,6 +228,48 @@ fn what_cannot_be_undone_is_asked_first() {
     app.chosen = Some("id-docs".into());
     assert_eq!(
         types(&mut app, "y"),
+        [Wish::Do(Deed::Kill, "id-api".into())]
+    );
+}
+
+#[test]
+fn a_typed_sentence_does_nothing_that_is_asked_about() {
+    for text in [
+        "Keep your hands off, quit",
+        "Ky",
+        "Kyy",
+        "Kyes",
+        "Kay",
+        "handy",
+        "hy",
+        "hyarn instead",
+    ] {
+        let mut app = app(80, 24, vec![named("api", "idle")]);
+        let wishes = types_fast(&mut app, text);
+        assert!(
+            !wishes
+                .iter()
+                .any(|wish| matches!(wish, Wish::Do(..) | Wish::Quit)),
+            "{text}: {wishes:?}"
+        );
+        assert!(app.note.is_some(), "{text}");
+    }
+    // Enter behind it says that this is all.
+    let mut done = app(80, 24, vec![named("api", "idle")]);
+    types(&mut done, "K");
+    assert_eq!(
+        types_fast(&mut done, "y\r"),
+        [Wish::Do(Deed::Kill, "id-api".into())]
+    );
+    // A letter waits for its moment; then it counts.
+    let mut app = app(80, 24, vec![named("api", "idle")]);
+    types(&mut app, "K");
+    let start = later();
+    app.drawn(start);
+    assert_eq!(app.key(Key::Char('y'), start + QUIET), []);
+    assert_eq!(app.settle(start + QUIET), []);
+    assert_eq!(
+        app.settle(start + QUIET + ALONE),
         [Wish::Do(Deed::Kill, "id-api".into())]
     );
 }
@@ -264,7 +309,7 @@ fn with_nobody_there_nothing_is_done() {
     }
     let mut app = app(80, 24, day());
     assert_eq!(
-        app.key(Key::Paste("K\ny\nq".into())),
+        app.key(Key::Paste("K\ny\nq".into()), later()),
         [],
         "a paste is no command"
     );

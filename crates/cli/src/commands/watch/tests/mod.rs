@@ -4,6 +4,9 @@ mod keys;
 mod screens;
 mod updates;
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use sm_daemon::api::types::{
@@ -57,7 +60,40 @@ pub fn types(app: &mut App, text: &str) -> Vec<Wish> {
     let mut input = Input::default();
     let mut keys = input.feed(text.as_bytes());
     keys.extend(input.settle());
-    keys.into_iter().flat_map(|key| app.key(key)).collect()
+    // A person who reads: each key comes a while after what it is about was drawn.
+    let mut now = later();
+    let mut wishes = Vec::new();
+    for key in keys {
+        app.drawn(now);
+        now += Duration::from_secs(2);
+        wishes.extend(app.settle(now));
+        wishes.extend(app.key(key, now));
+    }
+    app.drawn(now);
+    wishes.extend(app.settle(now + Duration::from_secs(2)));
+    wishes
+}
+
+/// A time after all that were used before.
+pub fn later() -> Instant {
+    static HOURS: AtomicU64 = AtomicU64::new(0);
+    let hours = HOURS.fetch_add(1, Ordering::Relaxed);
+    Instant::now() + Duration::from_secs(3600 * hours)
+}
+
+/// The same as fast as people type.
+pub fn types_fast(app: &mut App, text: &str) -> Vec<Wish> {
+    let mut now = later();
+    let mut wishes = Vec::new();
+    for key in Input::default().feed(text.as_bytes()) {
+        app.drawn(now);
+        now += Duration::from_millis(120);
+        wishes.extend(app.settle(now));
+        wishes.extend(app.key(key, now));
+    }
+    app.drawn(now);
+    wishes.extend(app.settle(now + Duration::from_secs(2)));
+    wishes
 }
 
 pub fn choose(app: &mut App, name: &str) {
