@@ -10,7 +10,7 @@ help:
 	@echo "make demo       build and show the main job: no account, no key, under a minute"
 	@echo "make test       all checks: format, lints, unit, simulation, real tmux, real agents"
 	@echo "make install    sm, sm-hook, sm-agent, completions and man pages into PREFIX ($(PREFIX))"
-	@echo "make uninstall  remove them again"
+	@echo "make uninstall  take sm out of your files, then remove them again; PURGE=1 also removes its data"
 	@echo "make bench      speed, side by side with what there was before"
 	@echo "make soak       the simulation for as long as asked: SCHEDULES=$(SCHEDULES)"
 	@echo "make fuzz       every parser of foreign input, 10 s each"
@@ -55,7 +55,7 @@ install:
 	@PREFIX="$(PREFIX)" tools/install.sh install
 
 uninstall:
-	@PREFIX="$(PREFIX)" tools/install.sh uninstall
+	@PREFIX="$(PREFIX)" PURGE="$(PURGE)" YES="$(YES)" tools/install.sh uninstall
 
 bench: release
 	@tools/needs.sh tmux jq curl

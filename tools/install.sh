@@ -27,10 +27,11 @@ install)
     esac
     ;;
 uninstall)
-    # hooks that name a program which is gone would fail in every session of the agents
-    if [ -x "$bin/sm" ] && ! "$bin/sm" hooks remove; then
-        echo "the hooks of sm could not be taken out of your agents' settings: see above; nothing was removed" >&2
-        echo "take them out by hand, or run: rm \"$bin/sm\" \"$bin/sm-hook\" \"$bin/sm-agent\"; then again: make uninstall" >&2
+    # what names a program that is gone would fail: hooks in every session of the agents, aliases in
+    # every shell. PURGE=1 also removes what holds your work, YES=1 does not ask
+    if [ -x "$bin/sm" ] && ! "$bin/sm" uninstall ${PURGE:+--purge} ${YES:+--yes}; then
+        echo "sm could not be taken out of everything: see above; its programs are still there" >&2
+        echo "put that right, then run again: make uninstall" >&2
         exit 1
     fi
     rm -f "$bin/sm" "$bin/sm-hook" "$bin/sm-agent" "$bash_dir/sm" "$zsh_dir/_sm" "$fish_dir/sm.fish" "$man"/sm.1 "$man"/sm-*.1
@@ -38,9 +39,7 @@ uninstall)
     for dir in share/man share/bash-completion share/zsh share/fish share bin; do
         rmdir "$PREFIX/$dir" 2>/dev/null || true
     done
-    echo "removed sm from $PREFIX. Your sessions' data are still there: sm's state and data folders"
-    echo "(see 'Where things are' in the README); sm stop --purge, before uninstalling, removes them too."
-    echo "Hooks installed with --scope project are still in those projects: run sm hooks remove there before."
+    echo "removed sm, sm-hook, sm-agent, man pages and completions from $PREFIX"
     ;;
 *) echo "usage: PREFIX=... install.sh install|uninstall" >&2; exit 64 ;;
 esac

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use sm_client::Paths;
+use sm_client::{Footprint, Paths};
 use sm_llm::{Client, Places};
 
 use crate::approval::{Approvals, Mode, Person, Rule, RuleError};
@@ -42,6 +42,8 @@ pub enum SetupError {
 #[derive(Debug, Clone)]
 pub struct Folders {
     pub config: PathBuf,
+    /// What sm has put outside of its own folders.
+    pub footprint: Option<Footprint>,
     pub sessions: PathBuf,
     pub outputs: PathBuf,
 }
@@ -51,6 +53,7 @@ impl Folders {
         let paths = Paths::from_env().map_err(|error| SetupError::Paths(error.to_string()))?;
         Ok(Self {
             config: paths.config_file().with_file_name("agent.toml"),
+            footprint: Some(Footprint::of(&paths)),
             sessions: paths.data_dir().join("agent").join("sessions"),
             outputs: paths.data_dir().join("agent").join("outputs"),
         })
@@ -132,6 +135,7 @@ pub async fn ready(
         thinking: level.or(opening.thinking()).unwrap_or(config.thinking),
         config,
         config_path: folders.config.clone(),
+        footprint: folders.footprint.clone(),
         sessions: folders.sessions.clone(),
         outputs: folders.outputs.clone(),
         cwd,

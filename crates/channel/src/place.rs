@@ -5,18 +5,42 @@ use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use sm_client::Footprint;
+use sm_client::footprint::TraceKind;
+
 use crate::error::ChannelError;
 use crate::names::{ChannelName, HandoffId};
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Place {
     root: PathBuf,
+    /// Where it is written down what was made here.
+    footprint: Option<Footprint>,
 }
 
 impl Place {
     /// `root` stands for `~/.claude`.
     pub fn new(root: impl Into<PathBuf>) -> Self {
-        Self { root: root.into() }
+        Self {
+            root: root.into(),
+            footprint: None,
+        }
+    }
+
+    /// What is made here is written down in this list.
+    pub fn listed_in(mut self, footprint: Footprint) -> Self {
+        self.footprint = Some(footprint);
+        self
+    }
+
+    /// Before something is made here that was not there.
+    pub(crate) fn note(&self, kind: TraceKind, path: &Path) {
+        if let Some(footprint) = &self.footprint
+            && !path.exists()
+        {
+            // a list that cannot be written keeps nobody from handing over
+            let _ = footprint.note(kind, path);
+        }
     }
 
     pub fn root(&self) -> &Path {
@@ -29,6 +53,7 @@ impl Place {
         if archive.is_dir() {
             return Ok(());
         }
+        self.note(TraceKind::Channels, &self.handoffs());
         DirBuilder::new()
             .recursive(true)
             .mode(0o700)

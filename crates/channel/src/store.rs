@@ -24,6 +24,7 @@ use crate::manifest::{Entry, Manifest, Status};
 use crate::names::{ChannelName, HandoffId, Kind};
 use crate::place::Place;
 use crate::registry::Registry;
+use sm_client::footprint::TraceKind;
 
 /// Larger texts are no handoffs.
 const LARGEST_TEXT: usize = 16 << 20;
@@ -573,6 +574,7 @@ pub fn update_registry<F: Files>(
         if registry == before {
             return Ok(());
         }
+        place.note(TraceKind::ChannelRegistry, &path);
         let new = lock.temporary(files, "new");
         files
             .write_new(&new, &registry.bytes(), Durable::Yes)

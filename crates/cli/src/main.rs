@@ -22,6 +22,7 @@ mod settings_file;
 #[cfg(not(test))]
 mod start;
 mod text;
+mod traces;
 
 use crate::error::{ExitCode, Kind};
 use crate::print::Printer;

@@ -8,6 +8,7 @@
 
 mod body;
 pub mod daemon;
+pub mod footprint;
 pub mod http;
 pub mod json;
 pub mod latest;
@@ -19,6 +20,7 @@ pub mod sse;
 pub mod terminal_log;
 pub mod wire;
 
+pub use footprint::Footprint;
 pub use http::{Client, HttpError, Request, Response};
 pub use paths::{PathError, Paths};
 pub use process::Process;

@@ -237,7 +237,9 @@ fn short_enough(path: PathBuf, uid: u32) -> PathBuf {
     PathBuf::from(format!("/tmp/sm-{uid}/{:016x}.sock", fnv1a_64(bytes)))
 }
 
-fn fnv1a_64(bytes: &[u8]) -> u64 {
+/// A name for bytes that every program computes alike; no protection against whoever wants two
+/// to have the same.
+pub fn fnv1a_64(bytes: &[u8]) -> u64 {
     bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })

@@ -4,17 +4,20 @@ use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
+use sm_client::Footprint;
+use sm_client::footprint::TraceKind;
 use toml::de::{DeTable, DeValue};
 
 use super::{Config, ConfigError};
 
 /// Adds the rule to the file. What comes out is read before it takes the file's place.
-pub fn keep(path: &Path, rule: &str) -> Result<(), ConfigError> {
+pub fn keep(path: &Path, rule: &str, footprint: Option<&Footprint>) -> Result<(), ConfigError> {
     let failed = |source| ConfigError::Write {
         path: path.to_path_buf(),
         source,
     };
-    let before = sm_settings::load(path)?.unwrap_or_default();
+    let file = sm_settings::load(path)?;
+    let before = file.clone().unwrap_or_default();
     let config = Config::parse(&before, path)?;
     if config.approvals.allow.iter().any(|have| have == rule) {
         return Ok(());
@@ -22,6 +25,15 @@ pub fn keep(path: &Path, rule: &str) -> Result<(), ConfigError> {
     let text = String::from_utf8_lossy(&before);
     let after = with_rule(&text, rule);
     Config::parse(after.as_bytes(), path)?;
+    if let Some(footprint) = footprint {
+        // a list that cannot be written keeps nobody from working
+        let _ = footprint.note_replaced(
+            TraceKind::AgentRules,
+            path,
+            file.as_deref(),
+            after.as_bytes(),
+        );
+    }
     // A link stays one: what it leads to is replaced.
     let target = path.canonicalize().unwrap_or_else(|_| path.to_path_buf());
     let folder = target.parent().unwrap_or(Path::new("."));
@@ -161,13 +173,35 @@ mod tests {
     fn it_is_kept_once_and_a_file_with_a_mistake_is_left_alone() {
         let temp = tempfile::tempdir().unwrap();
         let path = temp.path().join("sm/agent.toml");
-        keep(&path, "bash:make").unwrap();
-        keep(&path, "bash:make").unwrap();
-        keep(&path, "bash:ls").unwrap();
+        keep(&path, "bash:make", None).unwrap();
+        keep(&path, "bash:make", None).unwrap();
+        keep(&path, "bash:ls", None).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
         assert_eq!(text, "[approvals]\nallow = [\"bash:make\", \"bash:ls\"]\n");
         std::fs::write(&path, "modle = 1").unwrap();
-        assert!(keep(&path, "bash:x").is_err());
+        assert!(keep(&path, "bash:x", None).is_err());
         assert_eq!(std::fs::read_to_string(&path).unwrap(), "modle = 1");
+    }
+
+    #[test]
+    fn what_was_kept_can_be_taken_back() {
+        let temp = tempfile::tempdir().unwrap();
+        let path = temp.path().join("config/agent.toml");
+        let home = temp.path().join("sm").into_os_string();
+        let paths = sm_client::Paths::resolve(|key| (key == "SM_HOME").then(|| home.clone()), 0);
+        let list = Footprint::of(&paths.unwrap());
+        let undo = || list.traces().pop().unwrap().undo().unwrap();
+        keep(&path, "bash:make", Some(&list)).unwrap();
+        keep(&path, "bash:ls", Some(&list)).unwrap();
+        assert_eq!(undo(), sm_client::footprint::Undone::Removed);
+        assert!(!temp.path().join("config").exists());
+        list.forget(&list.traces()[0]);
+        // a person's own is put back to the byte
+        let own = "# mine";
+        std::fs::create_dir(temp.path().join("config")).unwrap();
+        std::fs::write(&path, own).unwrap();
+        keep(&path, "bash:make", Some(&list)).unwrap();
+        assert_eq!(undo(), sm_client::footprint::Undone::Restored);
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), own);
     }
 }

@@ -25,7 +25,11 @@ impl Driver {
             }
             Effect::Want { call, wanted } => self.tell(Update::ApprovalWanted { call, wanted }),
             Effect::Keep(rule) => {
-                let kept = config::keep(&self.options.config_path, &rule.to_string());
+                let kept = config::keep(
+                    &self.options.config_path,
+                    &rule.to_string(),
+                    self.options.footprint.as_ref(),
+                );
                 self.tell(match kept {
                     Ok(()) => Update::Notice(format!(
                         "Allowed from now on, in {}: {rule}",

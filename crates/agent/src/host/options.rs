@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sm_client::Footprint;
 use sm_llm::{Client, Limits, Model, Thinking};
 
 use crate::approval::Approvals;
@@ -16,6 +17,8 @@ pub struct Options {
     pub config: Config,
     /// Where `agent.toml` is, for rules that a person wants kept.
     pub config_path: PathBuf,
+    /// Where it is written down that `agent.toml` was changed.
+    pub footprint: Option<Footprint>,
     /// The folder of all sessions.
     pub sessions: PathBuf,
     /// Where outputs that are too long for a model are kept.

@@ -72,6 +72,7 @@ impl Desk {
         Options {
             config: self.config.clone(),
             config_path: self.temp.path().join("agent.toml"),
+            footprint: None,
             sessions: self.sessions_folder(),
             outputs: self.temp.path().join("outputs"),
             cwd: self.cwd(),

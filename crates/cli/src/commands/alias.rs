@@ -6,11 +6,13 @@
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand, ValueEnum};
+use sm_client::footprint::TraceKind;
 
 use crate::environment;
 use crate::error::{CommandError, Result};
 use crate::print::{self, Printer};
 use crate::settings_file::SettingsFile;
+use crate::traces;
 
 /// Shell aliases, so that `claude` means `sm run claude`: bash, zsh, fish.
 #[derive(Debug, Args)]
@@ -188,17 +190,15 @@ impl Alias {
 impl Which {
     /// The start files that are meant.
     fn files(&self) -> Result<Vec<PathBuf>> {
-        let get = |key: &str| {
-            let value = PathBuf::from(std::env::var_os(key)?);
-            value.is_absolute().then_some(value)
-        };
         if let Some(shell) = self.shell {
-            let file = shell.file(get);
+            let file = shell.file(variable);
             return file
                 .map(|file| vec![file])
                 .ok_or_else(|| CommandError::not_usable("HOME is not set"));
         }
-        let files = Shell::ALL.into_iter().filter_map(|shell| shell.file(get));
+        let files = Shell::ALL
+            .into_iter()
+            .filter_map(|shell| shell.file(variable));
         Ok(files.filter(|file| file.is_file()).collect())
     }
 
@@ -239,12 +239,61 @@ impl Which {
         if !self.yes && !asked(path)? {
             return out.line(&format!("{name}: left as it is"));
         }
-        match &after {
-            None => file.remove()?,
-            Some(text) => file.write(text)?,
-        }
+        change_file(&file, path, after.as_deref())?;
         out.line(&format!("{name}: done"))
     }
+}
+
+/// Every start file of this person that has our block in it.
+pub fn installed() -> Vec<PathBuf> {
+    let files = Shell::ALL
+        .into_iter()
+        .filter_map(|shell| shell.file(variable));
+    files
+        .filter(|path| {
+            let file = SettingsFile::read(path);
+            file.is_ok_and(|file| {
+                let text = file.text().ok().flatten();
+                text.is_some_and(|text| take_out(text).as_deref() != Some(text))
+            })
+        })
+        .collect()
+}
+
+/// Takes the block out of this file; whether there was one.
+pub fn remove_from(path: &Path) -> Result<bool> {
+    let file = SettingsFile::read(path)?;
+    let before = file.text()?;
+    let after = before.and_then(take_out);
+    if before == after.as_deref() {
+        return Ok(false);
+    }
+    change_file(&file, path, after.as_deref())?;
+    Ok(true)
+}
+
+fn variable(key: &str) -> Option<PathBuf> {
+    let value = PathBuf::from(std::env::var_os(key)?);
+    value.is_absolute().then_some(value)
+}
+
+/// Writes it, or removes it if nothing is left; the list of what sm has put where knows.
+fn change_file(file: &SettingsFile, path: &Path, after: Option<&str>) -> Result<()> {
+    match after {
+        None => {
+            file.remove()?;
+            traces::taken_out(TraceKind::Alias, path);
+        }
+        Some(text) if text.contains(END) => {
+            traces::note(TraceKind::Alias, path);
+            file.write(text)?;
+        }
+        Some(text) => {
+            file.write(text)?;
+            traces::taken_out(TraceKind::Alias, path);
+        }
+    }
+    Ok(())
 }
 
 fn asked(path: &Path) -> Result<bool> {

@@ -14,7 +14,7 @@ use sm_channel::{
     ChannelError, ChannelName, DotFile, Files, HandoffId, Kind, Manifest, NewHandoff, Occupied,
     Place, RealFiles, Registry, Status, Which,
 };
-use sm_client::Paths;
+use sm_client::{Footprint, Paths};
 
 use super::channel_hook::ChannelHook;
 use super::{alone, channel_lib::Lib};
@@ -204,7 +204,7 @@ impl Here {
                 .ok_or_else(|| unusable("HOME is not set".to_owned()))?,
         };
         Ok(Self {
-            place: Place::new(root),
+            place: Place::new(root).listed_in(Footprint::of(&paths)),
             expiry: config.channel.expire_after,
         })
     }

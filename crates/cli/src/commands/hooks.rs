@@ -10,6 +10,7 @@ use serde_json::json;
 use similar::TextDiff;
 use sm_agents::surgery::{After, Found, Line, LinePolicy};
 use sm_agents::{install, kind};
+use sm_client::footprint::TraceKind;
 use sm_core::AgentKind;
 
 use crate::companion::companion;
@@ -17,6 +18,7 @@ use crate::error::{CommandError, Result};
 use crate::print::{self, Printer};
 use crate::settings_file::SettingsFile;
 use crate::text::{Cell, Look, Tone, count, many_lines, table};
+use crate::traces;
 
 /// Puts sm's hooks into an agent's own settings, for agents started without sm.
 ///
@@ -224,6 +226,7 @@ impl Place {
         } else {
             None
         };
+        traces::note(self.trace(), &self.file);
         if let Err(error) = file.write(&new.text) {
             if let Some(backup) = backup {
                 let _ = std::fs::remove_file(backup);
@@ -290,11 +293,13 @@ impl Place {
         let text = match &after {
             After::NoFile => {
                 file.remove()?;
+                traces::taken_out(self.trace(), &self.file);
                 return out.line(&format!("{name}: removed, as it was made for sm's hooks"));
             }
             After::Text(text) => text,
         };
         file.write(text)?;
+        traces::taken_out(self.trace(), &self.file);
         let backups = file.backups();
         let same = |backup: &PathBuf| {
             let kept = SettingsFile::read(backup);
@@ -342,6 +347,13 @@ impl Place {
         Ok(())
     }
 
+    fn trace(&self) -> TraceKind {
+        match self.kind {
+            AgentKind::Codex => TraceKind::CodexHooks,
+            AgentKind::Claude | AgentKind::Native | AgentKind::Generic => TraceKind::ClaudeHooks,
+        }
+    }
+
     fn command(&self, what: &str) -> String {
         let scope = match self.scope {
             Scope::User => "",
@@ -362,6 +374,33 @@ impl Place {
         };
         Seen::new(self, read())
     }
+}
+
+/// The settings of this person that have our hooks in them, or cannot be read to find out.
+pub fn installed() -> Vec<(TraceKind, PathBuf)> {
+    let places = install::AGENTS
+        .into_iter()
+        .filter_map(|kind| Place::of(kind, Scope::User).ok());
+    places
+        .filter(|place| {
+            let seen = place.look();
+            !seen.found.is_empty() || (seen.problem.is_some() && place.file.is_file())
+        })
+        .map(|place| (place.trace(), place.file))
+        .collect()
+}
+
+/// Takes our hooks out of this file, and says what became of it.
+pub fn remove_from(trace: TraceKind, file: &Path, out: &mut Printer) -> Result<()> {
+    let place = Place {
+        kind: match trace {
+            TraceKind::CodexHooks => AgentKind::Codex,
+            _ => AgentKind::Claude,
+        },
+        scope: Scope::User,
+        file: file.to_owned(),
+    };
+    place.remove(false, out)
 }
 
 /// What `sm hooks status` says of a file.

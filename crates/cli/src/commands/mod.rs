@@ -2,7 +2,7 @@
 //! the daemon and prints.
 
 mod agent;
-mod alias;
+pub(crate) mod alias;
 mod archive;
 mod archive_run;
 mod attach;
@@ -21,7 +21,7 @@ mod generate;
 mod handoff;
 mod handoff_generate;
 mod handoffs;
-mod hooks;
+pub(crate) mod hooks;
 mod kill;
 mod ledger;
 pub(crate) mod ls;
@@ -38,11 +38,12 @@ mod run;
 mod run_rotating;
 mod send;
 mod serve;
-mod service;
+pub(crate) mod service;
 mod show;
 mod status;
 mod statusline;
 mod stop;
+mod uninstall;
 mod wait;
 mod watch;
 mod whoami;
@@ -117,6 +118,7 @@ enum Command {
     #[command(name = "statusline")]
     StatusLine(statusline::StatusLine),
     Service(service::Service),
+    Uninstall(uninstall::Uninstall),
     Gc(gc::Gc),
     Completions(completions::Completions),
     Man(man::Man),
@@ -191,6 +193,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Doctor(command)) => return command.run(out),
         Some(Command::Serve(command)) => return command.run(),
         Some(Command::Stop(command)) => command.run(out),
+        Some(Command::Uninstall(command)) => command.run(out),
         Some(Command::Status(command)) => command.run(out),
         Some(Command::Open(command)) => command.run(out),
         Some(Command::StatusLine(command)) => command.run(),

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use sm_client::footprint::TraceKind;
 use sm_client::wire::RUN_PREFIX;
 use sm_core::pins::{FILE, PinRefusal, clean, of_file};
 use sm_daemon::api::types::PinView;
@@ -17,6 +18,7 @@ use crate::environment::Own;
 use crate::error::{CommandError, Result};
 use crate::print::Printer;
 use crate::text::{Tone, one_line};
+use crate::traces;
 
 /// Constraints that are told word for word to every new context.
 ///
@@ -271,6 +273,12 @@ fn written(file: &Path) -> Result<String> {
 /// Whole or not at all, as others read it.
 fn write(file: &Path, text: &str) -> Result<()> {
     let failed = |error: std::io::Error| CommandError::file(file, "cannot be written", &error);
+    let before = match std::fs::read(file) {
+        Ok(before) => Some(before),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(failed(error)),
+    };
+    traces::note_replaced(TraceKind::Pins, file, before.as_deref(), text.as_bytes());
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder).map_err(failed)?;
     }

@@ -8,11 +8,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command as Process, Stdio};
 
 use clap::{Args, Subcommand};
+use sm_client::footprint::TraceKind;
 
 use crate::client::Daemon;
 use crate::error::{CommandError, Result};
 use crate::print::Printer;
 use crate::text::many_lines;
+use crate::traces;
 
 /// Starts the daemon at login, by systemd or launchd.
 #[derive(Debug, Args)]
@@ -55,6 +57,44 @@ impl Service {
     }
 }
 
+/// The service file of this person, if it is there and ours.
+pub fn installed() -> Option<PathBuf> {
+    let (_, file) = service_file().ok()?;
+    let text = fs::read_to_string(&file).ok()?;
+    text.contains(MARK).then_some(file)
+}
+
+/// Switches the service off and removes this file.
+pub fn remove_file(file: &Path, out: &mut Printer) -> Result<()> {
+    let (manager, _) = service_file()?;
+    let plan = Plan {
+        manager,
+        file: file.to_owned(),
+        content: String::new(),
+    };
+    plan.remove(out)
+}
+
+/// Who starts services here, and where their files are.
+fn service_file() -> Result<(Manager, PathBuf)> {
+    let user_home = std::env::var_os("HOME")
+        .map(PathBuf::from)
+        .filter(|home| home.is_absolute())
+        .ok_or_else(|| {
+            CommandError::not_usable("HOME is not set, so there is no place for a service")
+        })?;
+    Ok(if cfg!(target_os = "macos") {
+        let dir = user_home.join("Library/LaunchAgents");
+        (Manager::Launchd, dir.join(format!("{LABEL}.plist")))
+    } else {
+        let config = std::env::var_os("XDG_CONFIG_HOME")
+            .map(PathBuf::from)
+            .filter(|dir| dir.is_absolute())
+            .unwrap_or_else(|| user_home.join(".config"));
+        (Manager::Systemd, config.join("systemd/user").join(UNIT))
+    })
+}
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Manager {
     Systemd,
@@ -92,22 +132,7 @@ const SET: &[&str] = &[
 
 impl Plan {
     fn here(daemon: &Daemon) -> Result<Self> {
-        let user_home = std::env::var_os("HOME")
-            .map(PathBuf::from)
-            .filter(|home| home.is_absolute())
-            .ok_or_else(|| {
-                CommandError::not_usable("HOME is not set, so there is no place for a service")
-            })?;
-        let (manager, file) = if cfg!(target_os = "macos") {
-            let dir = user_home.join("Library/LaunchAgents");
-            (Manager::Launchd, dir.join(format!("{LABEL}.plist")))
-        } else {
-            let config = std::env::var_os("XDG_CONFIG_HOME")
-                .map(PathBuf::from)
-                .filter(|dir| dir.is_absolute())
-                .unwrap_or_else(|| user_home.join(".config"));
-            (Manager::Systemd, config.join("systemd/user").join(UNIT))
-        };
+        let (manager, file) = service_file()?;
         let program = sm_client::daemon::sm_program().map_err(|error| {
             CommandError::not_usable(error.to_string())
                 .hint("install sm first: `make install`, or set SM_BIN")
@@ -185,6 +210,7 @@ impl Plan {
         fs::remove_file(&self.file)
             .map_err(|error| CommandError::file(&self.file, "remove", &error))?;
         self.remove_wants();
+        traces::taken_out(TraceKind::Service, &self.file);
         if self.manager == Manager::Systemd {
             // Nothing depends on it: without systemd there is nothing to reload.
             let _ = run(&words(&["systemctl", "--user", "daemon-reload"]));
@@ -223,6 +249,7 @@ impl Plan {
 
     fn write(&self) -> Result<()> {
         let failed = |error| CommandError::file(&self.file, "write", &error);
+        traces::note(TraceKind::Service, &self.file);
         let fresh = self.file.with_extension("new");
         if let Some(dir) = self.file.parent() {
             fs::create_dir_all(dir).map_err(failed)?;

@@ -6,13 +6,14 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use sm_client::{Paths, Process};
+use sm_client::{Footprint, Paths, Process};
 use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
 use crate::error::{CommandError, Result};
 use crate::print::{self, Printer};
 use crate::text::{count, one_line};
+use crate::traces::{self, Reach, Stays, Traces};
 
 /// How long things may take to end.
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -35,7 +36,7 @@ impl Stop {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         let daemon = Daemon::open()?;
         if self.purge {
-            return purge(&daemon, self.yes, out);
+            return purge(&daemon, Reach::of_instance(), self.yes, out);
         }
         match stop(&daemon)? {
             Stopped::Now => out.line("the daemon is stopped; sessions go on without it"),
@@ -83,13 +84,55 @@ fn stop(daemon: &Daemon) -> Result<Stopped> {
     }
 }
 
-fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
+/// Stops it if it runs: without its programs it is of no use.
+pub fn stop_quietly(daemon: &Daemon) -> Result<()> {
+    if daemon.health_now().is_ok() {
+        stop(daemon)?;
+    }
+    Ok(())
+}
+
+/// The names of what runs; no daemon is started to find out.
+pub fn what_runs(daemon: &Daemon) -> Result<Vec<String>> {
+    if daemon.health_now().is_err() {
+        return Ok(terminals(daemon.paths(), "#{session_name}"));
+    }
+    let sessions = daemon.sessions(Which::Live)?.value;
+    let live = sessions.into_iter();
+    Ok(live
+        .filter(|session| !crate::attach::has_ended(session))
+        .map(|session| session.name)
+        .collect())
+}
+
+/// Folders and sockets of this instance that are there.
+pub fn own_places(paths: &Paths) -> Vec<PathBuf> {
+    let all = places(paths).into_iter();
+    all.filter(|path| path.symlink_metadata().is_ok()).collect()
+}
+
+/// What a person has written, which nobody else may remove.
+pub fn tell_configuration(paths: &Paths, out: &mut Printer) -> Result<()> {
+    for file in [
+        paths.config_file().to_owned(),
+        paths.config_file().with_file_name("agent.toml"),
+    ] {
+        if file.exists() {
+            out.line(&format!(
+                "your configuration stays: {}",
+                one_line(&file.display().to_string())
+            ))?;
+        }
+    }
+    Ok(())
+}
+
+/// Ends all sessions and removes whatever sm has put anywhere.
+pub fn purge(daemon: &Daemon, reach: Reach, yes: bool, out: &mut Printer) -> Result<()> {
     let paths = daemon.paths().clone();
-    let there: Vec<PathBuf> = places(&paths)
-        .into_iter()
-        .filter(|path| path.symlink_metadata().is_ok())
-        .collect();
-    if there.is_empty() {
+    let traces = Traces::find(&paths, reach);
+    let there = own_places(&paths);
+    if there.is_empty() && traces.is_empty() {
         return out.line("there is nothing of this instance");
     }
     // A daemon ends sessions better than we could: it knows their processes.
@@ -116,18 +159,27 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
     for path in &there {
         out.line(&format!("  {}", path.display()))?;
     }
+    for trace in traces.wiring.iter().chain(&traces.content) {
+        out.line(&format!("  {}", traces::line(trace)))?;
+    }
     out.flush()?;
     if !yes && !print::confirm("End these sessions and remove all of it?") {
         return Err(
             CommandError::refused("nothing was removed").hint("sm stop --purge --yes does not ask")
         );
     }
+    // First: what it is taken out of is listed in what goes next.
+    traces::unwire(&paths, &traces.wiring, out).map_err(|error| {
+        error.hint("nothing else was removed; put that right, then run this again")
+    })?;
     end_all(daemon, &sessions)?;
     stop(daemon)?;
     end_tmux(&paths);
+    let stays = traces::remove_content(&paths, &traces.content)?;
     let mut kept = Vec::new();
     let running = end_runs(&paths.state_dir().join(RUNS))?;
-    for path in &there {
+    // A daemon that was started to be asked has made more than was there before.
+    for path in &own_places(&paths) {
         kept.extend(remove(&paths, path, Instant::now() + LAST_WORDS)?);
     }
     kept.retain(|path| running.is_empty() || !path.ends_with(RUNS));
@@ -142,10 +194,15 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
             let _ = fs::remove_dir(dir);
         }
     }
-    out.line(match kept.is_empty() && running.is_empty() {
-        true => "all of it is removed",
-        false => "everything else is removed; this stays:",
-    })?;
+    if let Some(folder) = paths.config_file().parent() {
+        let _ = fs::remove_dir(folder);
+    }
+    out.line(
+        match kept.is_empty() && running.is_empty() && stays.is_empty() {
+            true => "all of it is removed",
+            false => "everything else is removed; this stays:",
+        },
+    )?;
     for path in running {
         out.line(&format!(
             "an agent under sm run goes on and keeps its folder; leave it, then run this again: {}",
@@ -158,13 +215,10 @@ fn purge(daemon: &Daemon, yes: bool, out: &mut Printer) -> Result<()> {
             one_line(&path.display().to_string())
         ))?;
     }
-    if paths.config_file().exists() {
-        out.line(&format!(
-            "your configuration stays: {}",
-            paths.config_file().display()
-        ))?;
+    for Stays { path, why } in &stays {
+        out.line(&format!("{why}: {}", one_line(&path.display().to_string())))?;
     }
-    Ok(())
+    tell_configuration(&paths, out)
 }
 
 /// At most so many sessions are ended at the same time: an agent may take its time to leave.
@@ -216,6 +270,8 @@ const STATE_NAMES: &[&str] = &[
     "stopped",
     "spool",
     "drafts",
+    "settings",
+    Footprint::FOLDER,
 ];
 /// Those of `sm run`, each by itself: one that goes on needs its folder.
 const RUNS: &str = "runs";

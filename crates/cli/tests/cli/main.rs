@@ -18,3 +18,4 @@ mod real;
 mod run;
 mod run_jobs;
 mod sessions;
+mod uninstall;

@@ -81,6 +81,7 @@ fn a_service_comes_and_goes_without_a_trace() {
     assert!(!unit.exists());
 
     // Somebody else's file is left alone.
+    fs::create_dir_all(unit.parent().unwrap()).unwrap();
     fs::write(&unit, "[Service]\nExecStart=/bin/true\n").unwrap();
     for what in ["install", "remove"] {
         sm(&["service", what], &with)

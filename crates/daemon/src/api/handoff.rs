@@ -16,6 +16,7 @@ use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use sm_agents::kind;
+use sm_client::footprint::{Footprint, TraceKind};
 use sm_client::wire;
 use sm_core::{
     Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, SessionId, Trigger,
@@ -401,8 +402,16 @@ async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<
     let base = hub.handoffs_dir();
     let (session, text) = (session.clone(), document.text.clone());
     let shown = base.display().to_string();
-    let kept =
-        tokio::task::spawn_blocking(move || handoff::keep(&base, &session, clock::now(), &text));
+    // With the layout of others it lies in a folder that is not sm's own.
+    let outside = !base.starts_with(hub.paths.data_dir());
+    let footprint = outside.then(|| Footprint::of(&hub.paths));
+    let kept = tokio::task::spawn_blocking(move || {
+        let kept = handoff::keep(&base, &session, clock::now(), &text);
+        if let (Some(footprint), Ok(kept)) = (footprint, &kept) {
+            let _ = footprint.note(TraceKind::Handoff, &kept.folder);
+        }
+        kept
+    });
     match kept.await {
         Ok(Ok(kept)) => Ok(kept),
         Ok(Err(error)) => Err(ApiError::new(
