@@ -88,6 +88,7 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         Some(Value::Object(hooks)) => hooks,
         _ => Map::new(),
     };
+    drop_ours(&mut hooks);
     for event in EVENTS {
         let command = |word| shell::hook([hook_program, "claude", word]);
         let mut ours = vec![event_hook(&command(event))];
@@ -107,6 +108,29 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         status_line(hook_program, own.as_ref().or(user_status_line)),
     );
     Value::Object(settings)
+}
+
+/// Without hooks of an earlier launch: a person who resumes as Claude tells at its end gives us our own
+/// settings, and each event would be told twice.
+fn drop_ours(hooks: &mut Map<String, Value>) {
+    let is_ours = |hook: &Value| {
+        let command = hook.get("command").and_then(Value::as_str);
+        let call = command.and_then(Call::read);
+        call.is_some_and(|call| call.agent == "claude" && call.made.is_none())
+    };
+    for groups in hooks.values_mut().filter_map(Value::as_array_mut) {
+        groups.retain_mut(
+            |group| match group.get_mut("hooks").and_then(Value::as_array_mut) {
+                Some(list) => {
+                    let before = list.len();
+                    list.retain(|hook| !is_ours(hook));
+                    before == list.len() || !list.is_empty()
+                }
+                None => true,
+            },
+        );
+    }
+    hooks.retain(|_, groups| groups.as_array().is_none_or(|groups| !groups.is_empty()));
 }
 
 /// A group of hooks for one event.
@@ -222,6 +246,21 @@ mod tests {
             wakers,
             [("SessionStart", json!(true)), ("Stop", json!(true))]
         );
+    }
+
+    #[test]
+    fn settings_of_an_earlier_launch_are_not_added_to() {
+        let user = json!({"hooks": {
+            "Stop": [{"hooks": [{"type": "command", "command": "say done"}]}],
+            "Setup": [],
+        }});
+        let line = json!({"type": "command", "command": "mine"});
+        let first = build("/old/sm-hook", Some(&line), Some(&user));
+        let again = build("/sm-hook", None, Some(&first));
+        let once = build("/sm-hook", Some(&line), Some(&user));
+        assert_eq!(again["hooks"]["Stop"], once["hooks"]["Stop"]);
+        assert_eq!(again["statusLine"], once["statusLine"]);
+        assert_eq!(again["hooks"]["SessionEnd"].as_array().unwrap().len(), 1);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use super::World;
 
 /// Several starts of an agent may lie in between.
 pub const PATIENCE: Duration = Duration::from_secs(90);
-const PANE: &str = "person";
+pub const PANE: &str = "person";
 
 pub struct Walk {
     pub tmux: Tmux,

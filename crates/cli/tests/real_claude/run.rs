@@ -1,11 +1,13 @@
 //! `sm run claude`: contexts that fill up are left for fresh ones, and nobody needs a daemon for it.
 
 use crate::claude;
-use crate::common::run::{PATIENCE, Walk, handed};
+use crate::common::World;
+use crate::common::run::{PANE, PATIENCE, Walk, handed};
 use rustix::process::Pid;
 use serde_json::Value;
 use sm_testkit::model::{Request, conversation_of, texts_of};
 use sm_testkit::process::Process;
+use sm_testkit::real;
 use sm_testkit::wait_until;
 use std::collections::BTreeSet;
 
@@ -372,4 +374,71 @@ fn run_stops_with_its_agent_and_goes_on_with_it() {
     walk.tokens(LOW);
     let line = format!("run claude {} -- 'begin the work'", MODEL.join(" "));
     walk.stops_and_goes_on(&line, "/exit");
+}
+
+/// What Claude prints at its end is a line that a person can paste.
+fn the_farewell_resumes(world: World, program: &std::path::Path) {
+    let walk = Walk::new(world);
+    walk.when(&[("begin the work", "SAY: it is begun")]);
+    walk.tokens(LOW);
+    begin(&walk, &[]);
+    walk.wait_contexts(1);
+    walk.wait_seen("it is begun");
+    // The newest names its options only where they fit into a line.
+    let wide = ["resize-window", "-x", "500", "-y", "40", "-t"];
+    let target = format!("={PANE}:");
+    walk.tmux.call(&[&wide[..], &[&target]].concat()).unwrap();
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+    const LEAD: &str = "Resume this session with:";
+    walk.wait_seen(LEAD);
+    let seen = walk.seen();
+    // The terminal has broken it into lines.
+    let (_, after) = seen.rsplit_once(LEAD).unwrap();
+    let lines = after.lines().skip(1).take_while(|line| !line.is_empty());
+    let printed: String = lines.collect();
+    assert!(printed.contains("--resume"), "{printed:?} in\n{seen}");
+    let bin = walk.world.env.home().join("bin");
+    std::fs::create_dir_all(&bin).unwrap();
+    std::os::unix::fs::symlink(program, bin.join("claude")).unwrap();
+    let line = format!("PATH='{}':$PATH; {printed}", bin.display());
+    walk.command("again", std::path::Path::new("/bin/sh"), &["-c", &line]);
+    let resumed = || {
+        let seen = walk.seen_of("again");
+        (seen.contains("begin the work") && seen.contains("it is begun")).then_some(())
+    };
+    assert!(
+        wait_until(PATIENCE, resumed).is_some(),
+        "{printed}\n{}",
+        walk.seen_of("again")
+    );
+    // And it is that conversation.
+    walk.tmux.type_text("again", "and then").unwrap();
+    let typed = || walk.seen_of("again").contains("and then").then_some(());
+    assert!(wait_until(PATIENCE, typed).is_some());
+    let asked = || {
+        walk.tmux.key("again", "Enter").unwrap();
+        let done = || {
+            let contexts = walk.contexts();
+            let last = all(contexts.last()?);
+            (contexts.len() == 1 && last.contains("and then")).then_some(())
+        };
+        wait_until(std::time::Duration::from_secs(3), done)
+    };
+    assert!(wait_until(PATIENCE, asked).is_some(), "{}", walk.about());
+}
+
+#[test]
+fn the_resume_line_that_claude_prints_works() {
+    let test = "the_resume_line_that_claude_prints_works";
+    if let Some(world) = claude(test) {
+        the_farewell_resumes(world, &real::claude().unwrap().program);
+    }
+}
+
+#[test]
+fn the_resume_line_that_the_newest_claude_prints_works() {
+    let test = "the_resume_line_that_the_newest_claude_prints_works";
+    if let Some(world) = World::claude_newest(test) {
+        the_farewell_resumes(world, &real::claude_newest().unwrap().program);
+    }
 }

@@ -6,6 +6,7 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -29,6 +30,7 @@ use super::pulse;
 use super::rotation::{After, Ending, Rotation, Rules, Stop};
 use super::server::{self, Reply, Request};
 use super::session::{Session, Then};
+use super::settings;
 use super::state::{Handed, Setup};
 use super::words;
 use crate::RunError;
@@ -115,7 +117,7 @@ impl Rotating {
             true => ConversationId::new(clock::uuid()).ok(),
             false => None,
         };
-        let request = LaunchRequest {
+        let mut request = LaunchRequest {
             program: setup.program.clone(),
             start: Start::New(conversation),
             prompt: handed.as_ref().map(|handed| handed.prompt.clone()),
@@ -131,6 +133,14 @@ impl Rotating {
         if setup.agent == AgentKind::Claude {
             let (cwd, home) = (setup.cwd.to_string_lossy(), setup.agent_home.as_deref());
             sm_daemon::claude_settings(&request, &cwd, home).map_err(RotateError::Launch)?;
+            // At its end Claude names the file in the line that resumes the conversation.
+            let kept = settings::keep(&setup.paths, Path::new(&request.settings_path));
+            match kept {
+                Ok(path) => request.settings_path = path.to_string_lossy().into_owned(),
+                Err(error) => self
+                    .session
+                    .log(&format!("the settings are not kept: {error}")),
+            }
             let var = |key: &str| std::env::var(key).ok();
             let window = sm_daemon::claude_compact_window(&request.args, &cwd, home, var);
             self.session.lock().compact_window = window;

@@ -23,6 +23,7 @@ mod pulse;
 mod rotation;
 mod server;
 mod session;
+mod settings;
 mod state;
 mod transcript;
 mod without;
