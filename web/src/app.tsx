@@ -8,6 +8,7 @@ import { SessionView } from "./session/session";
 import { sessions } from "./store";
 import { Ago, Toasts } from "./ui/parts";
 import { Dialog } from "./ui/dialog";
+import { isTyping } from "./ui/typing";
 
 export function App() {
   const [help, setHelp] = useState(false);
@@ -15,7 +16,7 @@ export function App() {
   // Before the picture: a key pressed right after it must not be lost.
   useLayoutEffect(() => {
     const key = (event: KeyboardEvent): void => {
-      if (event.target instanceof HTMLElement && event.target.closest("input,textarea,select,.xterm")) return;
+      if (isTyping(event.target)) return;
       if (event.key === "?") setHelp(true);
     };
     addEventListener("keydown", key);
@@ -69,7 +70,7 @@ function Connection() {
       return (
         <span class="link-state gone" role="alert">
           Daemon gone since <Ago at={new Date(state.since).toISOString()} />, retrying. What you see is what was
-          last known; agents go on. Start it with <code>sm status</code>.
+          last known; agents go on. Start it with <code>sm ls</code> in a terminal.
         </span>
       );
     case "connecting":
@@ -102,6 +103,7 @@ const KEYS = [
   ["m", "write a message"],
   ["Ctrl+Enter", "send it"],
   ["Escape", "back"],
+  ["Ctrl+Shift+Enter", "give a terminal back that you have taken over"],
   ["?", "this list"],
 ] as const;
 

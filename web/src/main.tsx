@@ -2,6 +2,7 @@ import { render } from "preact";
 import { App } from "./app";
 import { follow } from "./live";
 import { listen } from "./route";
+import { rememberScroll } from "./scroll";
 import { sessions } from "./store";
 import "./style.css";
 
@@ -11,4 +12,5 @@ if (place) {
   follow(sessions);
   place.textContent = "";
   render(<App />, place);
+  rememberScroll();
 }

@@ -45,7 +45,8 @@ export function sort(sessions: readonly Session[], order: Order): Session[] {
     state: (a, b) => rank(a) - rank(b) || name(a, b),
     context: (a, b) =>
       (b.context.used_percentage ?? -1) - (a.context.used_percentage ?? -1) || name(a, b),
-    activity: (a, b) => descending(a.changed_at, b.changed_at) || name(a, b),
+    // when its state last changed, as it is shown: never when it was last heard of
+    activity: (a, b) => descending(a.state_since, b.state_since) || name(a, b),
     created: (a, b) => descending(a.created_at, b.created_at) || name(a, b),
   };
   return [...sessions].sort(compare[order]);
@@ -87,8 +88,11 @@ export type Need = "person" | "lost" | "rolled-back" | "critical" | "held" | "qu
 
 export interface Attention {
   session: Session;
+  /// The most pressing.
   need: Need;
   text: string;
+  /// The others.
+  also: Need[];
 }
 
 const URGENCY: Need[] = ["person", "lost", "failed", "rolled-back", "critical", "held", "quiet"];
@@ -100,12 +104,14 @@ const NEARLY_FULL = 85;
 /// What is held then flows by itself.
 const PASSING = ["starting", "compacting", "handing_off"];
 
-/// What a person should look at, most pressing first. A session may have several.
+/// What a person should look at, most pressing first: each session once, with all that it needs.
 export function attention(sessions: readonly Session[], now: number): Attention[] {
   const found: Attention[] = [];
   for (const session of sessions) {
+    let its: Attention | null = null;
     const add = (need: Need, text: string): void => {
-      found.push({ session, need, text });
+      if (its === null) found.push((its = { session, need, text, also: [] }));
+      else its.also.push(need);
     };
     const alive = session.state !== "exited" && session.state !== "lost";
     if (session.state === "waiting") add("person", session.state_reason);

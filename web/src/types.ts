@@ -19,6 +19,10 @@ export interface Session {
   state: string;
   state_reason: string;
   state_since: string;
+  /// The dialog that a person is needed for.
+  waiting_for: { kind: string; tool: string | null; request: string | null; more: number } | null;
+  goal: string | null;
+  activity: string | null;
   generation: number;
   compactions: number;
   conversation_id: string | null;
@@ -67,6 +71,8 @@ export interface Message {
   mode: string;
   state: string;
   reason: string | null;
+  /// Why it is held, in one word.
+  hold: string | null;
   way: string | null;
   proof: string | null;
   text: string;

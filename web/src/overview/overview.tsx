@@ -189,8 +189,8 @@ function Needs({ list }: { list: readonly Attention[] }) {
         Needs you <small>{list.length}</small>
       </h2>
       <ul>
-        {list.slice(0, SHOWN).map(({ session, need, text }) => (
-          <li key={`${session.id} ${need}`} class={`need ${need}`}>
+        {list.slice(0, SHOWN).map(({ session, need, text, also }) => (
+          <li key={session.id} class={`need ${need}`}>
             <a
               href={address({
                 at: "session",
@@ -199,6 +199,7 @@ function Needs({ list }: { list: readonly Attention[] }) {
               })}
             >
               <b>{session.name}</b> <span class="what">{NEED[need]}</span> <span>{text}</span>
+              {also.length > 0 && <span class="also"> · also: {also.map((other) => NEED[other]).join(", ")}</span>}
             </a>
           </li>
         ))}

@@ -14,12 +14,14 @@ export function Row({ id }: { id: string }) {
   if (!session) return null;
   const waits =
     session.attention ??
-    (session.handoff ? `handoff ${session.handoff.state}` : session.state_reason);
+    (session.handoff ? `handoff ${session.handoff.state}` : (session.activity ?? session.state_reason));
   return (
     <li class={`row ${session.attention === null ? "" : "needs"}`}>
       <a href={address({ at: "session", id, tab: "terminal" })} data-session={id}>
         {StateBadge({ state: session.state })}
-        <span class="name">{session.name}</span>
+        <span class="name" title={session.goal ?? undefined}>
+          {session.name}
+        </span>
         <span class="agent">{session.agent}</span>
         <span class="dir" title={session.cwd}>
           {shortPath(session.cwd)}
@@ -30,7 +32,7 @@ export function Row({ id }: { id: string }) {
         {Gauge({ context: session.context })}
         <Spark session={session} />
         <span class="when">
-          <Ago at={session.changed_at} />
+          <Ago at={session.state_since} />
         </span>
         <span class="why" title={waits}>
           {waits}

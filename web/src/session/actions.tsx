@@ -1,9 +1,10 @@
 // What can be done with a session. Each goes through the same guarded path as the command line; what
 // cannot be taken back asks first.
 
-import { useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { ask, freshId, of } from "../api";
 import { Dialog } from "../ui/dialog";
+import { drop, useKept } from "../ui/kept";
 import { tell, tellFailure } from "../ui/parts";
 import type { Happening, HandoffAnswer, Session } from "../types";
 
@@ -59,9 +60,11 @@ interface Asked {
 
 function AskHandoff({ session, onClose }: Asked) {
   const [how, setHow] = useState<"auto" | "generate" | "self">("auto");
-  const [focus, setFocus] = useState("");
+  const draft = useKept(`focus.${session.id}`);
+  const focus = draft.value;
   const begin = (): void => {
     const answered = (answer: HandoffAnswer): void => {
+      if (answer.error === undefined) draft.value = "";
       if (answer.error !== undefined) tell("bad", `no handoff: ${answer.error}`);
       else if (answer.status === "generating")
         tell("good", "a model writes the document; what comes of it is in the timeline");
@@ -75,7 +78,10 @@ function AskHandoff({ session, onClose }: Asked) {
         id: freshId(),
         mode: "important",
         text: `Please write a handoff document for your successor now and run \`sm handoff <file>\`.${focus === "" ? "" : ` Focus on: ${focus}`}`,
-      }).then(() => tell("good", "the agent is asked to write its document and hand over"), tellFailure);
+      }).then(() => {
+        draft.value = "";
+        tell("good", "the agent is asked to write its document and hand over");
+      }, tellFailure);
   };
   return (
     <Dialog title={`Hand ${session.name} over to a fresh context`} onClose={onClose}>
@@ -97,7 +103,9 @@ function AskHandoff({ session, onClose }: Asked) {
       {how !== "auto" && (
         <label>
           Focus (optional)
-          <input value={focus} onInput={(event) => setFocus(event.currentTarget.value)} />
+          <input value={focus} onInput={(event) => {
+              draft.value = event.currentTarget.value;
+            }} />
         </label>
       )}
       {how === "generate" && (
@@ -120,27 +128,57 @@ function AskHandoff({ session, onClose }: Asked) {
 }
 
 function AskRename({ session, onClose }: Asked) {
-  const [name, setName] = useState(session.name);
+  const key = `rename.${session.id}`;
+  const draft = useKept(key, session.name);
+  const [refused, setRefused] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const form = useRef<HTMLDivElement>(null);
+  const close = (): void => form.current?.closest("dialog")?.close();
+  const name = draft.value.trim();
+  const rename = (event: Event): void => {
+    // It stays open until the name is taken: a refused one is not typed again.
+    event.preventDefault();
+    if (busy || name === "") return;
+    setBusy(true);
+    ask<Session>("PATCH", of(session.id), { name })
+      .then(
+        () => {
+          drop(key);
+          tell("good", `renamed to ${name}`);
+          close();
+        },
+        (error: unknown) => setRefused(error instanceof Error ? error.message : String(error)),
+      )
+      .finally(() => setBusy(false));
+  };
   return (
     <Dialog title="Rename the session" onClose={onClose}>
       <label>
         Name
-        <input value={name} maxLength={64} onInput={(event) => setName(event.currentTarget.value)} />
+        <input
+          value={draft.value}
+          maxLength={64}
+          onInput={(event) => {
+            draft.value = event.currentTarget.value;
+          }}
+        />
       </label>
-      <div class="buttons">
-        <button type="button" onClick={(event) => event.currentTarget.closest("dialog")?.close()}>
-          Leave it
-        </button>
+      {refused !== null && (
+        <p class="problem" role="alert">
+          {refused}
+        </p>
+      )}
+      <div class="buttons" ref={form}>
         <button
-          type="submit"
-          class="primary"
+          type="button"
           onClick={() => {
-            ask<Session>("PATCH", of(session.id), { name: name.trim() }).then(
-              () => tell("good", `renamed to ${name.trim()}`),
-              tellFailure,
-            );
+            drop(key);
+            close();
           }}
         >
+          Leave it
+        </button>
+        <button type="submit" class="primary" disabled={name === ""} onClick={rename}>
           Rename
         </button>
       </div>

@@ -1,7 +1,8 @@
 // Searching everything the terminal has ever shown; hits stand among their neighbours.
 
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { askText, of } from "../api";
+import { useKept } from "../ui/kept";
 import { tellFailure } from "../ui/parts";
 import type { Found, Session } from "../types";
 
@@ -21,7 +22,8 @@ export function parseFound(ndjson: string): Found[] {
 }
 
 export function Archive({ session }: { session: Session }) {
-  const [pattern, setPattern] = useState("");
+  const wanted = useKept(`archive.${session.id}`);
+  const pattern = wanted.value;
   const [found, setFound] = useState<readonly Found[] | null>(null);
   const [busy, setBusy] = useState(false);
   const search = (): void => {
@@ -32,6 +34,8 @@ export function Archive({ session }: { session: Session }) {
       .then((text) => setFound(parseFound(text)), tellFailure)
       .finally(() => setBusy(false));
   };
+  // What was looked for before is found again: so is the place in it.
+  useEffect(search, [session.id]);
   return (
     <>
       <form
@@ -47,7 +51,9 @@ export function Archive({ session }: { session: Session }) {
           value={pattern}
           aria-label="Search the archive (regular expression)"
           placeholder="Regular expression, e.g. test .* failed"
-          onInput={(event) => setPattern(event.currentTarget.value)}
+          onInput={(event) => {
+            wanted.value = event.currentTarget.value;
+          }}
         />
         <button type="submit" disabled={busy || pattern === ""}>
           {busy ? "Searching…" : "Search"}

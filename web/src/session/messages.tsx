@@ -28,19 +28,30 @@ export function Messages({ session, history }: { session: Session; history: read
           <p class="quiet">No messages yet. Write one below: it is delivered when the agent can take it.</p>
         ) : (
           <div class="messages">
-            {list
-              .toSorted((a, b) => (a.created_at < b.created_at ? 1 : -1))
-              .map((message) => (
-                <Receipt
-                  key={message.id}
-                  message={message}
-                  steps={steps.get(message.id) ?? []}
-                  onWithdraw={() => withdraw(message)}
-                />
-              ))}
+            {newestFirst(list).map((message) => (
+              <Receipt
+                key={message.id}
+                message={message}
+                steps={steps.get(message.id) ?? []}
+                onWithdraw={() => withdraw(message)}
+              />
+            ))}
           </div>
         )
       }
     </Show>
+  );
+}
+
+/// Those of one moment stay in the order in which the daemon has them: that is the order in which they
+/// are delivered.
+export function newestFirst(list: readonly Message[]): Message[] {
+  const place = new Map(list.map((message, index) => [message.id, index]));
+  return list.toSorted((a, b) =>
+    a.created_at === b.created_at
+      ? (place.get(b.id) ?? 0) - (place.get(a.id) ?? 0)
+      : a.created_at < b.created_at
+        ? 1
+        : -1,
   );
 }

@@ -1,16 +1,17 @@
 // What every context of a session is told, word for word.
 
-import { useState } from "preact/hooks";
 import { ask, of } from "../api";
+import { useKept } from "../ui/kept";
 import { Show, tellFailure, useLoaded } from "../ui/parts";
 import type { Pins, Session } from "../types";
 
 export function PinsView({ session }: { session: Session }) {
   const [pins, again] = useLoaded(() => ask<Pins>("GET", `${of(session.id)}/pins`), [session.id]);
-  const [text, setText] = useState("");
+  const draft = useKept(`pin.${session.id}`);
+  const text = draft.value;
   const change = (method: "POST" | "DELETE", pin: string): void => {
     ask<Pins>(method, `${of(session.id)}/pins`, { text: pin }).then(() => {
-      if (method === "POST") setText("");
+      if (method === "POST" && draft.peek().trim() === pin) draft.value = "";
       again();
     }, tellFailure);
   };
@@ -23,9 +24,16 @@ export function PinsView({ session }: { session: Session }) {
             {told.pins.map((pin) => (
               <li key={`${pin.of} ${pin.text}`}>
                 <span>{pin.text}</span> <small>{pin.of}</small>
-                <button type="button" onClick={() => change("DELETE", pin.text)} aria-label={`Unpin: ${pin.text}`}>
-                  Unpin
-                </button>
+                {pin.of === "session" ? (
+                  <button type="button" onClick={() => change("DELETE", pin.text)} aria-label={`Unpin: ${pin.text}`}>
+                    Unpin
+                  </button>
+                ) : (
+                  <small class="how">
+                    Every session of this project has it, so it is not removed from here. It is a line of{" "}
+                    <code>{told.file}</code>: remove it there, or in the project with <code>sm pin rm --project</code>.
+                  </small>
+                )}
               </li>
             ))}
             {told.pins.length === 0 && <li class="quiet">None yet.</li>}
@@ -43,7 +51,9 @@ export function PinsView({ session }: { session: Session }) {
           value={text}
           aria-label="New pin"
           placeholder="e.g. never touch the generated files"
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => {
+            draft.value = event.currentTarget.value;
+          }}
         />
         <button type="submit" disabled={text.trim() === ""}>
           Pin

@@ -3,7 +3,7 @@
 import { Ago } from "../ui/parts";
 import { clock } from "../words";
 import type { Message } from "../types";
-import { type Step, WAY } from "./receipts";
+import { isCalm, type Step, shownWay } from "./receipts";
 
 export function Receipt({
   message,
@@ -14,12 +14,13 @@ export function Receipt({
   steps: readonly Step[];
   onWithdraw?: () => void;
 }) {
-  const reached = WAY.findIndex((state) => state === message.state);
   const waits = message.state === "queued" || message.state === "held";
   const from =
     message.from.kind === "session" ? (message.from.name ?? message.from.id ?? "a session") : message.from.kind;
   return (
-    <article class={`receipt m-${message.state}`} data-message={message.id} data-state={message.state}>
+    <article
+      class={`receipt m-${message.state} ${isCalm(message.hold) ? "calm" : ""}`}
+      data-message={message.id} data-state={message.state}>
       <header>
         <b>{from}</b> <span class="quiet">{message.mode}</span> <Ago at={message.created_at} />
         {waits && onWithdraw && (
@@ -32,19 +33,16 @@ export function Receipt({
         {message.text.length > 2000 ? `${message.text.slice(0, 2000)}…` : message.text}
       </p>
       <ol class="way" aria-label={`Receipt: ${message.state}`}>
-        {WAY.map((state, index) => {
-          const step = steps.findLast((one) => one.state === state);
-          return (
-            <li
-              key={state}
-              class={index <= reached ? "reached" : ""}
-              title={step ? `${clock(step.at)} ${step.detail}` : ""}
-            >
-              {state}
-            </li>
-          );
-        })}
-        {reached < 0 && <li class="aside">{message.state}</li>}
+        {shownWay(message.state, steps).map(({ state, step, when }, index) => (
+          <li
+            key={`${index} ${state}`}
+            class={`${when === "ahead" || state === "held" ? "" : "reached"} ${when} w-${state}`}
+            title={step ? `${clock(step.at)} ${step.detail}` : ""}
+            aria-current={when === "now" ? "step" : undefined}
+          >
+            {state}
+          </li>
+        ))}
       </ol>
       {message.reason !== null && <p class="quiet">{message.reason}</p>}
       {message.proof !== null && (

@@ -32,3 +32,41 @@ export function receipts(events: readonly Happening[]): Map<string, Step[]> {
   }
   return all;
 }
+
+export interface Shown {
+  state: string;
+  step: Step | null;
+  /// Behind us, where it is now, or still to come.
+  when: "past" | "now" | "ahead";
+}
+
+/// What a message went through, in the order in which it happened, then what is ahead of it if all goes
+/// well. A step that was not taken is not shown as if it was.
+export function shownWay(state: string, steps: readonly Step[]): Shown[] {
+  // it begins there, and nobody writes that down
+  const shown: Shown[] = [{ state: "queued", step: null, when: "past" }];
+  for (const step of steps) {
+    const last = shown.at(-1);
+    // held for one reason after another is held: the newest counts
+    if (last?.state === step.state) last.step = step;
+    else shown.push({ state: step.state, step, when: "past" });
+  }
+  // the history may be a moment behind, or not reach back so far
+  if (shown.at(-1)?.state !== state) shown.push({ state, step: null, when: "past" });
+  const now = shown.at(-1);
+  if (now) now.when = "now";
+  if (ENDS.has(state)) return shown;
+  const reached = Math.max(...shown.map((one) => WAY.findIndex((known) => known === one.state)));
+  const again = state === "queued" || state === "held" ? 0 : reached;
+  for (const ahead of WAY.slice(again + 1)) shown.push({ state: ahead, step: null, when: "ahead" });
+  return shown;
+}
+
+const ENDS = new Set(["consumed", "expired", "withdrawn", "failed"]);
+
+/// Held until the running turn or its tools end: the ordinary case, and no trouble.
+const CALM = new Set(["working", "next_hook"]);
+
+export function isCalm(hold: string | null): boolean {
+  return hold !== null && CALM.has(hold);
+}

@@ -55,6 +55,8 @@ export class Screen {
       this.terminal.open(place);
     });
     this.terminal.textarea?.setAttribute("aria-label", "Terminal input");
+    if (this.terminal.textarea) this.terminal.textarea.readOnly = true;
+    this.terminal.attachCustomKeyEventHandler((event) => this.isForAgent(event));
     this.terminal.onData((data) => {
       this.keys(data);
     });
@@ -169,6 +171,16 @@ export class Screen {
     });
   }
 
+  /// While it is only looked at, keys are the page's: Tab goes on, Escape goes back. Once it is taken
+  /// over all are the agent's but the one that gives it back.
+  private isForAgent(event: KeyboardEvent): boolean {
+    if (!this.isTaken) return false;
+    if (event.key !== "Enter" || !event.ctrlKey || !event.shiftKey) return true;
+    event.preventDefault();
+    if (event.type === "keydown") this.release();
+    return false;
+  }
+
   private keys(data: string): void {
     // Answers of the emulator to questions of the program come here too: the real terminal answers.
     if (!this.isTaken) return;
@@ -179,6 +191,7 @@ export class Screen {
   private setTaken(taken: boolean): void {
     this.isTaken = taken;
     this.terminal.options.disableStdin = !taken;
+    if (this.terminal.textarea) this.terminal.textarea.readOnly = !taken;
     this.listener.taken(taken);
   }
 

@@ -2,6 +2,7 @@
 
 import { useEffect, useMemo, useState } from "preact/hooks";
 import { ask, freshId, of } from "../api";
+import { useKept } from "../ui/kept";
 import { tellFailure } from "../ui/parts";
 import type { Happening, Message, Session } from "../types";
 import { Receipt } from "./receipt";
@@ -14,8 +15,10 @@ const MODES = [
 ] as const;
 
 export function Send({ session, history }: { session: Session; history: readonly Happening[] }) {
-  const [text, setText] = useState("");
-  const [mode, setMode] = useState<string>("sequential");
+  const draft = useKept(`message.${session.id}`);
+  const when = useKept(`mode.${session.id}`, "sequential");
+  const text = draft.value;
+  const mode = when.value;
   const [busy, setBusy] = useState(false);
   const [sent, setSent] = useState<Message | null>(null);
   const over = session.state === "exited" || session.state === "lost";
@@ -42,7 +45,8 @@ export function Send({ session, history }: { session: Session; history: readonly
     ask<Message>("POST", `${of(session.id)}/messages`, { id: freshId(), text, mode })
       .then((message) => {
         setSent(message);
-        setText("");
+        // what was written meanwhile stays
+        if (draft.peek() === text) draft.value = "";
       }, tellFailure)
       .finally(() => setBusy(false));
   };
@@ -69,7 +73,9 @@ export function Send({ session, history }: { session: Session; history: readonly
           placeholder={over ? "The agent has ended: a message waits until it is restored" : "Message (key m; Ctrl+Enter sends)"}
           aria-label="Message"
           value={text}
-          onInput={(event) => setText(event.currentTarget.value)}
+          onInput={(event) => {
+            draft.value = event.currentTarget.value;
+          }}
           onKeyDown={(event) => {
             if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
               event.preventDefault();
@@ -77,7 +83,9 @@ export function Send({ session, history }: { session: Session; history: readonly
             } else if (event.key === "Escape") event.currentTarget.blur();
           }}
         />
-        <select aria-label="When" value={mode} onChange={(event) => setMode(event.currentTarget.value)}>
+        <select aria-label="When" value={mode} onChange={(event) => {
+            when.value = event.currentTarget.value;
+          }}>
           {MODES.map(([value, meaning]) => (
             <option key={value} value={value}>
               {value}: {meaning}

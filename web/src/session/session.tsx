@@ -7,6 +7,7 @@ import { sessions } from "../store";
 import { link } from "../live";
 import { Gauge } from "../ui/gauge";
 import { Ago, StateBadge, tellFailure } from "../ui/parts";
+import { isTyping } from "../ui/typing";
 import { tokens } from "../words";
 import type { FailedHandoff, Session } from "../types";
 import { Actions } from "./actions";
@@ -29,7 +30,7 @@ export function SessionView({ id, tab }: { id: string; tab: Tab }) {
     const key = (event: KeyboardEvent): void => {
       if (event.ctrlKey || event.metaKey || event.altKey) return;
       const target = event.target;
-      if (target instanceof HTMLElement && target.closest("input,textarea,select,.xterm,dialog")) return;
+      if (isTyping(target) || (target instanceof HTMLElement && target.closest("dialog"))) return;
       if (event.key === "Escape") go({ at: "overview" });
       const number = Number.parseInt(event.key, 10);
       const wanted = TABS[number - 1];
@@ -104,6 +105,22 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
           {session.failed_handoff ? session.state_reason : (session.attention ?? session.state_reason)} · <Ago at={session.state_since} /> ·{" "}
           <code title={session.cwd}>{session.cwd}</code>
         </p>
+        {session.waiting_for?.request != null && (
+          <p class="asks" role="status">
+            {session.waiting_for.kind === "question" ? "It asks" : "It wants to use"}{" "}
+            <b>{session.waiting_for.kind === "question" ? "" : (session.waiting_for.tool ?? "a tool")}</b>:{" "}
+            <code>{session.waiting_for.request}</code>
+            {session.waiting_for.more > 0 && ` (and ${session.waiting_for.more} more)`}
+          </p>
+        )}
+        {session.goal !== null && (
+          <p class="goal quiet" title="The words its work began with">
+            Goal: {session.goal}
+          </p>
+        )}
+        {session.activity !== null && session.waiting_for === null && (
+          <p class="doing quiet">Doing: {session.activity}</p>
+        )}
         {session.handoff && (
           <p class="under-way" role="status">
             Handoff {session.handoff.state.replace("_", " ")}, since <Ago at={session.handoff.created_at} />
@@ -158,7 +175,7 @@ function View({
     case "terminal":
       return <TerminalView session={session} />;
     case "timeline":
-      return <Timeline history={history} />;
+      return <Timeline session={session} history={history} />;
     case "messages":
       return <Messages session={session} history={history.events} />;
     case "context":

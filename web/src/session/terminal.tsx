@@ -54,8 +54,8 @@ export function TerminalView({ session }: { session: Session }) {
         </span>
         {phase === "live" &&
           (taken ? (
-            <button type="button" onClick={() => screen.current?.release()}>
-              Give back
+            <button type="button" onClick={() => screen.current?.release()} title="key Ctrl+Shift+Enter">
+              Give back <kbd>Ctrl+Shift+Enter</kbd>
             </button>
           ) : (
             <button type="button" onClick={() => setAsking(true)}>
@@ -70,7 +70,7 @@ export function TerminalView({ session }: { session: Session }) {
             Every key you press here goes to the agent at once, as if you sat at its terminal. You can answer its
             questions and write into its input line. Messages of sm wait while a draft of yours is there.
           </p>
-          <p>Two people at one terminal see each other's keys. “Give back” makes it read-only again.</p>
+          <p>Two people at one terminal see each other's keys. “Give back”, or Ctrl+Shift+Enter, makes it read-only again.</p>
           <div class="buttons">
             <button type="submit">Only look</button>
             <button type="submit" class="primary" onClick={() => screen.current?.takeOver()}>

@@ -1,14 +1,16 @@
 // What happened, newest first, by day; the noise of single readings can be left out.
 
-import { useMemo, useState } from "preact/hooks";
+import { useMemo } from "preact/hooks";
+import { useKept } from "../ui/kept";
 import { clock, day } from "../words";
-import type { Happening } from "../types";
+import type { Happening, Session } from "../types";
 import type { History } from "./history";
 
 const NOISE = new Set(["usage", "ignored"]);
 
-export function Timeline({ history }: { history: History }) {
-  const [all, setAll] = useState(false);
+export function Timeline({ session, history }: { session: Session; history: History }) {
+  const noise = useKept(`timeline.${session.id}`, "hidden");
+  const all = noise.value === "shown";
   const shown = useMemo(
     () => history.events.filter((event) => all || !NOISE.has(event.kind)).toReversed(),
     [history.events, all],
@@ -28,7 +30,9 @@ export function Timeline({ history }: { history: History }) {
   return (
     <>
       <label class="check">
-        <input type="checkbox" checked={all} onChange={(event) => setAll(event.currentTarget.checked)} />{" "}
+        <input type="checkbox" checked={all} onChange={(event) => {
+            noise.value = event.currentTarget.checked ? "shown" : "hidden";
+          }} />{" "}
         also readings of the context and what was ignored
       </label>
       {shown.length === 0 && <p class="quiet">Nothing has happened yet.</p>}

@@ -14,11 +14,20 @@ await scenario(async ({ page }) => {
   for (const round of [1, 2, 3]) {
     process.kill(json("status").pid, "SIGKILL");
     await page.getByText("Daemon gone").waitFor();
-    // The next command starts it again; what happens meanwhile happens without the page.
+    const [program, ...command] = (await page.locator(".link-state.gone code").textContent()).split(" ");
+    equal(program, "sm", "the page names a command");
+    run(...command);
+    equal(json("status").pid > 0, true, "and that command starts it");
+    // What happens now may happen without the page.
     run("send", "api", `SAY: round ${round}`, "--wait", "60");
     equal(tcp(), address, "it comes back where it was");
     await page.getByRole("status").getByText("live", { exact: true }).waitFor();
   }
+  // Somebody said `sm stop`: the command that is named starts it all the same.
+  run("stop");
+  await page.getByText("Daemon gone").waitFor();
+  run(...(await page.locator(".link-state.gone code").textContent()).split(" ").slice(1));
+  await page.getByRole("status").getByText("live", { exact: true }).waitFor();
   await eventually("all that happened is shown, each once", async () => {
     const known = json("events", "api", "--last", "1000").map(({ text }) => text).reverse();
     const seen = await page.locator(".timeline .text").allTextContents();

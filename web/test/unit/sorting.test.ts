@@ -20,9 +20,9 @@ describe("search", () => {
 
 describe("order", () => {
   const all = [
-    session({ id: "1", name: "w10", state: "idle", context: filled(20), changed_at: "2026-03-01T10:00:00Z" }),
-    session({ id: "2", name: "w2", state: "waiting", changed_at: "2026-03-01T09:00:00Z" }),
-    session({ id: "3", name: "a", state: "working", context: filled(80), changed_at: "2026-03-01T11:00:00Z" }),
+    session({ id: "1", name: "w10", state: "idle", context: filled(20), state_since: "2026-03-01T10:00:00Z" }),
+    session({ id: "2", name: "w2", state: "waiting", state_since: "2026-03-01T09:00:00Z" }),
+    session({ id: "3", name: "a", state: "working", context: filled(80), state_since: "2026-03-01T11:00:00Z" }),
   ];
   it("counts numbers in names as numbers", () => {
     expect(sort(all, "name").map((one) => one.name)).toEqual(["a", "w2", "w10"]);
@@ -75,13 +75,13 @@ describe("what needs a person", () => {
     expect(found.map(({ session: { id }, need }) => [id, need])).toEqual([
       ["asks", "person"],
       ["back", "rolled-back"],
-      ["asks", "critical"],
       ["full", "critical"],
       ["held", "held"],
       ["silent", "quiet"],
     ]);
+    expect(found[0]?.also).toEqual(["critical"]);
     expect(found[1]?.text).toBe("no prompt");
-    expect(found[4]?.text).toContain("a dialog is open");
-    expect(found[5]?.text).toContain("13 min");
+    expect(found[3]?.text).toContain("a dialog is open");
+    expect(found[4]?.text).toContain("13 min");
   });
 });

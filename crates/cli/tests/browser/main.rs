@@ -53,6 +53,36 @@ fn the_page_outlives_the_daemon_and_misses_nothing() {
 }
 
 #[test]
+fn what_waits_and_since_when_is_shown() {
+    scenario("waiting");
+}
+
+#[test]
+fn the_pages_keys_work_after_a_click_into_the_terminal() {
+    scenario("keys");
+}
+
+#[test]
+fn nothing_that_was_typed_or_scrolled_to_is_lost_by_navigation() {
+    scenario("navigation");
+}
+
+#[test]
+fn receipts_go_in_their_true_order() {
+    scenario("receipts");
+}
+
+#[test]
+fn a_pin_of_the_project_says_how_it_is_removed() {
+    scenario("pins");
+}
+
+#[test]
+fn lines_of_the_archive_have_their_generation() {
+    scenario("archive");
+}
+
+#[test]
 fn what_others_write_is_only_text() {
     scenario("attack");
 }

@@ -45,6 +45,18 @@ pub async fn remove(
 ) -> Result<Json<PinsView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
     let body: PinBody = read::body(&body)?;
+    if !handle.now().record.pins.contains(&body.text) {
+        let Json(known) = view(&handle).await?;
+        if known.pins.iter().any(|pin| pin.text == body.text) {
+            return Err(ApiError::conflict(
+                format!(
+                    "it is a pin of the project, for every session there: a line of {}",
+                    known.file
+                ),
+                "remove it there, or in the project with: sm pin rm --project",
+            ));
+        }
+    }
     sessions::act(&handle, Event::Unpin(body.text)).await?;
     view(&handle).await
 }

@@ -1,0 +1,46 @@
+// A click into a terminal that is only looked at takes no key from the page; one that was taken over
+// gets them all, and one key gives it back.
+import { agent, equal, eventually, row, run, scenario, signIn, yes } from "./lib.mjs";
+
+const shown = async (page) => (await page.locator(".xterm-rows > div").allTextContents()).join("\n");
+
+await scenario(async ({ page }) => {
+  agent("api");
+  await signIn(page);
+  const open = async () => {
+    await row(page, "api").click();
+    await page.getByText("Live, read-only.").waitFor();
+    await page.locator(".xterm-screen").click();
+  };
+  await open();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog").getByText("give a terminal back").waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
+  await page.locator(".xterm-screen").click();
+  const inside = () => page.evaluate(() => document.activeElement?.closest(".xterm") !== null);
+  yes(await inside(), "the click has put the focus into the terminal");
+  await page.keyboard.press("Tab");
+  yes(!(await inside()), "Tab leaves it");
+  await page.locator(".xterm-screen").click();
+  await page.keyboard.press("Shift+Tab");
+  yes(!(await inside()), "and so does Shift+Tab");
+  await page.locator(".xterm-screen").click();
+  await page.keyboard.press("Escape");
+  await page.locator("main.overview").waitFor();
+
+  await open();
+  await page.getByRole("button", { name: "Take over…" }).click();
+  await page.getByRole("button", { name: "Take over", exact: true }).click();
+  await page.getByText("You type into this terminal.").waitFor();
+  await page.keyboard.type("is it? 3");
+  await eventually("what is typed is the agent's", async () => (await shown(page)).replaceAll("\u00a0", " ").includes("is it? 3"));
+  equal(await page.getByRole("dialog").count(), 0, "no key of it was the page's");
+  await page.keyboard.press("Control+Shift+Enter");
+  await page.getByText("Live, read-only.").waitFor();
+  yes((await shown(page)).replaceAll("\u00a0", " ").includes("is it? 3"), "and nothing was sent by it");
+  yes(!run("output", "api").includes("is it? 3\n\n●"), "the agent was asked nothing");
+  await page.keyboard.press("Escape");
+  await page.locator("main.overview").waitFor();
+});
