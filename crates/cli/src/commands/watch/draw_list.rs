@@ -27,7 +27,7 @@ struct Columns {
     agent: usize,
     generation: usize,
     cells: usize,
-    activity: usize,
+    since: usize,
     why: usize,
 }
 
@@ -37,13 +37,13 @@ const PERCENT: usize = 7;
 
 impl Columns {
     fn of(width: usize) -> Self {
-        let (agent, generation, cells, activity) = match width {
+        let (agent, generation, cells, since) = match width {
             ..50 => (0, 0, 0, 0),
             50..70 => (0, 4, 0, 5),
             70..110 => (8, 4, 6, 5),
             _ => (8, 4, 11, 5),
         };
-        let fixed = MARKS + STATE + 1 + agent + generation + cells + PERCENT + activity;
+        let fixed = MARKS + STATE + 1 + agent + generation + cells + PERCENT + since;
         let rest = width.saturating_sub(fixed);
         let name = (rest * 45 / 100).clamp(8, 32).min(rest);
         Self {
@@ -51,7 +51,7 @@ impl Columns {
             agent,
             generation,
             cells,
-            activity,
+            since,
             why: rest.saturating_sub(name + 1),
         }
     }
@@ -180,7 +180,7 @@ fn line(
     spans.push(Span::raw(column(look, &generation, columns.generation)));
     spans.extend(context(look, session, columns.cells));
     spans.push(Span::styled(
-        column(look, &activity(look, &session.changed_at), columns.activity),
+        column(look, &since(look, &session.state_since), columns.since),
         style(look, Tone::Dim),
     ));
     spans.push(Span::styled(
@@ -230,8 +230,9 @@ fn context(look: &Look, session: &SessionView, cells: usize) -> Vec<Span<'static
     )]
 }
 
-/// `now`, `12s`, `3m`, `5h`, `4d`.
-pub fn activity(look: &Look, at: &str) -> String {
+/// Since when it is in its state: `now`, `12s`, `3m`, `5h`, `4d`. As `sm ls` says it, and not when
+/// anything was last heard: a heartbeat would look like work.
+pub fn since(look: &Look, at: &str) -> String {
     let Ok(at) = at.parse::<jiff::Timestamp>() else {
         return "-".to_owned();
     };

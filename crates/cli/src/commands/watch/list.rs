@@ -107,7 +107,11 @@ pub fn waits_for(session: &SessionView) -> String {
         return format!("handoff {}", handoff.state);
     }
     match (session.queue.queued, &session.queue.held_reason) {
-        (0, _) => session.state_reason.clone(),
+        (0, _) => session
+            .activity
+            .as_ref()
+            .unwrap_or(&session.state_reason)
+            .clone(),
         (queued, None) => format!("{queued} queued"),
         (queued, Some(why)) => format!("{queued} queued: {why}"),
     }
@@ -163,7 +167,7 @@ fn wanted(session: &SessionView, sort: Sort) -> Wanted {
             let full = full.map_or(i64::MAX, |percent| -(percent * 100.0) as i64);
             (full, String::new())
         }
-        Sort::Activity => (0, session.changed_at.clone()),
+        Sort::Activity => (0, session.state_since.clone()),
     };
     let name = one_line(&session.name).to_lowercase();
     (first, Reverse(newest), name, session.id.clone())
@@ -306,7 +310,7 @@ mod tests {
         all[0].context.used_percentage = Some(10.0);
         all[1].context.used_percentage = None;
         all[4].context.used_percentage = Some(70.0);
-        all[4].changed_at = "2026-03-01T11:59:00Z".into();
+        all[4].state_since = "2026-03-01T11:59:00Z".into();
         let names = |sort, filter| -> String {
             let listed = listed(&look(), &all, filter, sort, Grouping::None);
             listed.iter().map(|l| all[l.at].name.as_str()).collect()

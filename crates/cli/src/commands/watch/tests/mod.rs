@@ -45,8 +45,9 @@ pub fn day() -> Vec<SessionView> {
     lost.context = Default::default();
     let mut tests = named("tests", "idle");
     tests.queue.queued = 2;
-    tests.changed_at = "2026-03-01T11:59:58Z".into();
-    tests.state_since = tests.changed_at.clone();
+    tests.state_since = "2026-03-01T11:59:58Z".into();
+    // it was heard of just now: that is no change of its state
+    full.changed_at = "2026-03-01T11:59:59Z".into();
     vec![api, docs, full, lost, tests]
 }
 
@@ -138,6 +139,7 @@ pub fn message(state: &str) -> MessageView {
         mode: "sequential".into(),
         state: state.into(),
         reason: (state == "held").then(|| "a draft is in the composer".into()),
+        hold: (state == "held").then(|| "draft".into()),
         way: matches!(state, "written" | "submitted" | "consumed").then(|| "paste".into()),
         proof: matches!(state, "submitted" | "consumed").then(|| "hook".into()),
         text: "run the tests\nall of them".into(),
