@@ -23,6 +23,7 @@ pub mod paste;
 mod sgr;
 mod shell;
 pub mod surgery;
+pub mod tool_call;
 mod wrapped;
 
 pub use kind::{Tail, answer, parse_hook, paste_fit, profile, read_screen, read_title};

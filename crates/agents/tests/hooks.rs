@@ -7,7 +7,8 @@ use sm_core::effect::Answer;
 use sm_core::ids::Timestamp;
 use sm_core::profile::AgentKind;
 use sm_core::signal::{
-    BreakReason, ContextSource, EndReason, Origin, PersonNeed, Signal, UsageSample, UsageSource,
+    BreakReason, ContextSource, EndReason, Origin, PersonNeed, Signal, ToolCall, UsageSample,
+    UsageSource,
 };
 
 const AT: Timestamp = Timestamp(7);
@@ -20,8 +21,21 @@ fn read(folder: &str, file: &str) -> Vec<u8> {
     .unwrap()
 }
 
+fn asks_to_run(command: &str) -> Signal {
+    Signal::PersonNeeded {
+        need: PersonNeed::Permission("Bash".to_owned()),
+        call: Some(ToolCall {
+            tool: "Bash".to_owned(),
+            text: command.to_owned(),
+        }),
+    }
+}
+
 fn permission(tool: &str) -> Signal {
-    Signal::PersonNeeded(PersonNeed::Permission(tool.to_owned()))
+    Signal::PersonNeeded {
+        need: PersonNeed::Permission(tool.to_owned()),
+        call: None,
+    }
 }
 
 #[test]
@@ -92,7 +106,9 @@ fn claude_payloads() {
         (
             "hook_PermissionRequest_Bash",
             "PermissionRequest",
-            permission("Bash"),
+            asks_to_run(
+                "touch /home/user/project/x1 && env | grep -E 'CLAUDE|TMUX|AI_AGENT|GIT_EDITOR|SHLVL' ; sleep 1",
+            ),
         ),
         (
             "hook_Notification_permission_prompt",
@@ -262,15 +278,30 @@ fn sub_agents_are_told_apart() {
 
 #[test]
 fn questions_are_no_permissions() {
-    for tool in ["AskUserQuestion", "ExitPlanMode"] {
-        let body = serde_json::json!({"session_id": "s", "tool_name": tool});
+    for (tool, input) in [
+        (
+            "AskUserQuestion",
+            serde_json::json!({"questions": [{"question": "Ship it?"}]}),
+        ),
+        ("ExitPlanMode", serde_json::json!({"plan": "Ship it?"})),
+    ] {
+        let body = serde_json::json!({"session_id": "s", "tool_name": tool, "tool_input": input});
         let parsed = parse_hook(
             AgentKind::Claude,
             "PermissionRequest",
             body.to_string().as_bytes(),
             AT,
         );
-        assert_eq!(parsed.signal, Signal::PersonNeeded(PersonNeed::Question));
+        assert_eq!(
+            parsed.signal,
+            Signal::PersonNeeded {
+                need: PersonNeed::Question,
+                call: Some(ToolCall {
+                    tool: tool.to_owned(),
+                    text: "Ship it?".to_owned(),
+                })
+            }
+        );
     }
 }
 
@@ -314,7 +345,7 @@ fn codex_payloads() {
         (
             "hook_PermissionRequest_Bash",
             "PermissionRequest",
-            permission("Bash"),
+            asks_to_run("touch /home/user/project/zz"),
         ),
         (
             "hook_Interrupt",

@@ -14,6 +14,7 @@ fn story(kind: AgentKind, file: &str, id: &str, chunk: usize) -> Vec<String> {
     let bytes = std::fs::read(path).unwrap();
     let mut tail = Tail::new(kind, ConversationId::new(id).unwrap());
     let mut story = Vec::new();
+    let mut calls = Vec::new();
     for part in bytes.chunks(chunk) {
         for fact in tail.feed(part) {
             match fact {
@@ -23,6 +24,12 @@ fn story(kind: AgentKind, file: &str, id: &str, chunk: usize) -> Vec<String> {
                     story.push(format!("{}: {}", word(came), start.replace('\n', "⏎")));
                 }
                 Fact::Assistant { .. } => story.push("assistant".to_owned()),
+                Fact::ToolCalled { id, call } => calls.push((id, call)),
+                Fact::ToolReturned { id } => {
+                    let at = calls.iter().position(|(known, _)| *known == id);
+                    let (_, call) = calls.remove(at.unwrap());
+                    assert!(!call.tool.is_empty() && !call.text.is_empty(), "{call:?}");
+                }
                 Fact::TurnEnded { broken: None, .. } => story.push("end".to_owned()),
                 Fact::TurnEnded {
                     broken: Some(BreakReason::Interrupted),

@@ -16,6 +16,7 @@ pub mod nearest;
 pub mod pins;
 pub mod profile;
 pub mod session;
+pub mod shown;
 pub mod signal;
 pub mod template;
 pub mod words;
@@ -37,5 +38,5 @@ pub use monitor::{Gauge, Level, Monitor, OnCompaction, Taken, Texts, Threshold};
 pub use profile::{AgentKind, Clear, ClearProof, Input, PasteFit, Profile, StopAnswer};
 pub use session::{
     Flight, Host, Hosted, HostedHandoff, MessageChange, NewSession, Opening, Outcome, Persist,
-    Phase, Record, Session, State,
+    Phase, Record, Session, State, ToolCalls,
 };

@@ -52,8 +52,11 @@ pub enum Signal {
     ToolsFinished,
     /// The agent does something inside its turn (a tool starts, a request is sent).
     Working,
-    /// The agent stands still until a person answers.
-    PersonNeeded(PersonNeed),
+    /// The agent stands still until a person answers. `call` is what it asks about, if it says so.
+    PersonNeeded {
+        need: PersonNeed,
+        call: Option<ToolCall>,
+    },
     /// The turn is about to end. An answer here becomes the next request.
     Stopping {
         again: bool,
@@ -86,7 +89,7 @@ impl Signal {
             Self::PromptAccepted { .. } => "prompt accepted",
             Self::ToolsFinished => "tools finished",
             Self::Working => "working",
-            Self::PersonNeeded(_) => "person needed",
+            Self::PersonNeeded { .. } => "person needed",
             Self::Stopping { .. } => "stopping",
             Self::TurnBroken(_) => "turn broken",
             Self::CompactionStarting { .. } => "compaction starting",
@@ -130,6 +133,15 @@ pub enum PersonNeed {
     FirstRun(String),
 }
 
+/// A tool call in words: which tool, and what it is asked to do (a command, a file, a question).
+/// An agent wrote it; whoever takes it in from outside makes it safe to show (`shown`) and takes
+/// the secrets out first.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCall {
+    pub tool: String,
+    pub text: String,
+}
+
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "kind", content = "what")]
 pub enum BreakReason {
@@ -171,6 +183,15 @@ pub enum Fact {
     /// The model said something (text or a tool call).
     Assistant {
         at: Option<Timestamp>,
+    },
+    /// The model called a tool; `id` is the call's own.
+    ToolCalled {
+        id: String,
+        call: ToolCall,
+    },
+    /// A call has its result, whatever that is.
+    ToolReturned {
+        id: String,
     },
     /// The turn ended by itself or was interrupted.
     TurnEnded {

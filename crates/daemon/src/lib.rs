@@ -48,6 +48,7 @@ mod spooling;
 mod stored;
 mod terminal;
 mod terminate;
+mod tool_calls;
 mod transcripts;
 mod view;
 mod watch;

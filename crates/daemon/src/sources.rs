@@ -4,6 +4,7 @@
 
 use crate::actor::Wake;
 use crate::hub::Handle;
+use crate::tool_calls;
 use sm_agents::kind::{self, Tail};
 use sm_core::signal::{Fact, StatusReading};
 use sm_core::{AgentKind, ConversationId, Event};
@@ -80,8 +81,9 @@ impl Sources {
                 return Ok(Reach::Failed);
             };
             match transcript.read_on() {
-                Ok(facts) => {
+                Ok(mut facts) => {
                     if !facts.is_empty() {
+                        tool_calls::in_facts(&mut facts);
                         tell(facts);
                     }
                     Ok(Reach::End)

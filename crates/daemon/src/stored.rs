@@ -42,6 +42,16 @@ pub struct Extra {
     /// in it may have arrived all the same.
     #[serde(default)]
     pub begun: Option<ConversationId>,
+    /// What the session is for, and in which generation that was found out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub goal: Option<Goal>,
+}
+
+/// The words that a session's work began with, in one line.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Goal {
+    pub generation: u32,
+    pub text: String,
 }
 
 /// The session's own pane.

@@ -3,11 +3,11 @@
 use crate::actor::Published;
 use crate::api::types::{
     ContextView, EventView, FailedHandoffView, MessageView, OpenHandoffView, QueueView, RunView,
-    SenderView, SessionView, TmuxView,
+    SenderView, SessionView, TmuxView, WaitingView,
 };
 use crate::clock::rfc3339;
 use sm_client::Paths;
-use sm_core::signal::UsageSource;
+use sm_core::signal::{PersonNeed, UsageSource};
 use sm_core::{
     Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Proof, Record, Sender,
     Session, SessionId, State, Timestamp, Way,
@@ -25,6 +25,9 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         state: record.word().to_string(),
         state_reason: record.why.clone(),
         state_since: rfc3339(record.since),
+        waiting_for: waiting_for(record),
+        goal: extra.goal.as_ref().map(|goal| goal.text.clone()),
+        activity: activity(record),
         generation: record.generation.0,
         compactions: record.compactions,
         conversation_id: record.conversation.as_ref().map(ToString::to_string),
@@ -73,6 +76,42 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         attention: attention(published),
         queue: published.queue.clone(),
     }
+}
+
+fn waiting_for(record: &Record) -> Option<WaitingView> {
+    let State::Waiting(need) = &record.state else {
+        return None;
+    };
+    let (kind, tool) = match need {
+        PersonNeed::Permission(tool) => ("permission", Some(tool)),
+        PersonNeed::Question => ("question", None),
+        PersonNeed::FirstRun(what) => ("first_run", Some(what)),
+    };
+    let asked = record.calls.pending.first();
+    let tool = asked.map(|call| &call.tool).or(tool);
+    Some(WaitingView {
+        kind: kind.to_string(),
+        tool: tool.filter(|tool| !tool.is_empty()).cloned(),
+        request: asked
+            .map(|call| call.text.clone())
+            .filter(|text| !text.is_empty()),
+        more: record.calls.pending.len().saturating_sub(1),
+    })
+}
+
+fn activity(record: &Record) -> Option<String> {
+    let call = match record.state {
+        State::Working | State::Compacting => record.calls.latest.as_ref()?,
+        State::Waiting(_) => {
+            let pending = record.calls.pending.first();
+            pending.or(record.calls.latest.as_ref())?
+        }
+        State::Starting | State::Idle | State::Exited | State::Lost => return None,
+    };
+    Some(match call.text.as_str() {
+        "" => call.tool.clone(),
+        text => format!("{}: {text}", call.tool),
+    })
 }
 
 fn context(published: &Published) -> ContextView {
@@ -251,12 +290,22 @@ pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageV
         mode: mode_word(meta.mode).to_string(),
         state: meta.state.word().to_string(),
         reason: meta.state.reason(),
+        hold: hold_word(&meta.state),
         way: way.map(|way| way_word(way).to_string()),
         proof: proof.map(|proof| proof_word(proof).to_string()),
         text,
         created_at: rfc3339(meta.created_at),
         changed_at: rfc3339(meta.changed_at),
     }
+}
+
+/// As it is journaled.
+fn hold_word(state: &MessageState) -> Option<String> {
+    let MessageState::Held { why } = state else {
+        return None;
+    };
+    let word = serde_json::to_value(why).ok()?;
+    word.as_str().map(str::to_owned)
 }
 
 fn sender(from: &Sender) -> SenderView {

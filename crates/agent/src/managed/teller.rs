@@ -4,8 +4,9 @@
 use std::path::PathBuf;
 
 use sm_agents::native::told::{Place, Told, What};
+use sm_agents::tool_call::describe;
 use sm_core::ids::ConversationId;
-use sm_core::signal::{Activity, ContextSource, PersonNeed};
+use sm_core::signal::{Activity, ContextSource, PersonNeed, ToolCall};
 
 use super::caller::Line;
 use crate::host::{SessionView, State, Update};
@@ -99,7 +100,12 @@ impl Teller {
             }
             Update::ApprovalWanted { call, .. } => {
                 self.doing = Doing::Waiting(call.name.clone());
-                vec![What::Approval(call.name.clone())]
+                let input = serde_json::Value::Object(call.arguments.clone());
+                let described = describe(&call.name, &input);
+                vec![What::Approval(described.unwrap_or(ToolCall {
+                    tool: call.name.clone(),
+                    text: String::new(),
+                }))]
             }
             Update::ToolDone(_) if self.doing == Doing::Work => vec![What::Working],
             Update::TurnEnded(end) => {
@@ -228,7 +234,9 @@ mod tests {
         let call = ToolCall {
             id: "1".to_owned(),
             name: "bash".to_owned(),
-            arguments: serde_json::Map::new(),
+            arguments: [("command".to_owned(), "make".into())]
+                .into_iter()
+                .collect(),
         };
         let wanted = crate::approval::Wanted {
             what: "run it".to_owned(),
@@ -250,7 +258,7 @@ mod tests {
             (Update::State(State::Working), ""),
             (
                 Update::ApprovalWanted { call, wanted },
-                "a Approval(\"bash\"); =a Waiting(Permission(\"bash\"))",
+                "a Approval(ToolCall { tool: \"bash\", text: \"make\" }); =a Waiting(Permission(\"bash\"))",
             ),
             (Update::State(State::Waiting), ""),
             (Update::State(State::Working), "a Working; =a Busy"),

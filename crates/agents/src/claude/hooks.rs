@@ -3,6 +3,7 @@
 use super::settings::mailbox_text;
 use crate::json::{conversation, owned, salvage, short, text};
 use crate::parsed::{Parsed, event};
+use crate::tool_call::{asked_about, describe};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sm_core::effect::Answer;
@@ -56,7 +57,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
     }
     // A payload that could not be read names no details, so nothing may be concluded from them.
     let signal = match warnings.is_empty() || said.is_some() {
-        true => signal(event, &payload, at),
+        true => signal(event, &payload, &asked_about(event, body), at),
         false => unread(event),
     };
     Parsed {
@@ -81,7 +82,7 @@ fn origin(event: &str, payload: &Payload) -> Option<Origin> {
     }
 }
 
-fn signal(event: &str, payload: &Payload, at: Timestamp) -> Signal {
+fn signal(event: &str, payload: &Payload, tool_input: &Value, at: Timestamp) -> Signal {
     match event {
         "SessionStart" => Signal::ContextStarted {
             source: source(&payload.source),
@@ -98,7 +99,13 @@ fn signal(event: &str, payload: &Payload, at: Timestamp) -> Signal {
             }
         }
         "PostToolBatch" => Signal::ToolsFinished,
-        "PermissionRequest" => Signal::PersonNeeded(need(text(&payload.tool_name))),
+        "PermissionRequest" => {
+            let tool = text(&payload.tool_name);
+            Signal::PersonNeeded {
+                need: need(tool),
+                call: describe(tool.unwrap_or_default(), tool_input),
+            }
+        }
         "Notification" => notification(payload),
         "Stop" => Signal::Stopping {
             again: payload.stop_hook_active == Value::Bool(true),
@@ -165,8 +172,14 @@ fn need(tool: Option<&str>) -> PersonNeed {
 
 fn notification(payload: &Payload) -> Signal {
     match text(&payload.notification_type) {
-        Some("permission_prompt") => Signal::PersonNeeded(need(None)),
-        Some("elicitation_dialog") => Signal::PersonNeeded(PersonNeed::Question),
+        Some("permission_prompt") => Signal::PersonNeeded {
+            need: need(None),
+            call: None,
+        },
+        Some("elicitation_dialog") => Signal::PersonNeeded {
+            need: PersonNeed::Question,
+            call: None,
+        },
         Some(kind) => Signal::Other(format!("Notification {}", short(kind, 40))),
         None => Signal::Other("Notification".to_owned()),
     }

@@ -6,6 +6,7 @@
 
 use super::settings::mailbox_text;
 use crate::json::{short, time};
+use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
@@ -147,6 +148,12 @@ fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Ve
     if record.compact_summary == Value::Bool(true) {
         return;
     }
+    for block in blocks(&record.message.content, "tool_result") {
+        if let Some(id) = block.get("tool_use_id").and_then(Value::as_str) {
+            let id = short(id, CALL_ID);
+            facts.push(Fact::ToolReturned { id });
+        }
+    }
     let Some(text) = content_text(&record.message.content) else {
         return;
     };
@@ -168,14 +175,19 @@ fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Ve
     facts.push(Fact::UserText { text, came, at });
 }
 
+/// The blocks of a kind in a message.
+fn blocks<'a>(content: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let all = content.as_array().map_or(&[][..], Vec::as_slice);
+    all.iter()
+        .filter(move |block| block.get("type").and_then(Value::as_str) == Some(kind))
+}
+
 /// The text of a message: a string, or text blocks. `None` if it holds tool results only.
 fn content_text(content: &Value) -> Option<String> {
     match content {
         Value::String(text) => Some(text.clone()),
-        Value::Array(blocks) => {
-            let texts = blocks
-                .iter()
-                .filter(|block| block.get("type").and_then(Value::as_str) == Some("text"))
+        Value::Array(_) => {
+            let texts = blocks(content, "text")
                 .filter_map(|block| block.get("text").and_then(Value::as_str))
                 .collect::<Vec<_>>();
             (!texts.is_empty()).then(|| texts.join("\n"))
@@ -207,6 +219,16 @@ fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &m
         return;
     }
     facts.push(Fact::Assistant { at });
+    for block in blocks(&record.message.content, "tool_use") {
+        let field = |name: &str| block.get(name).and_then(Value::as_str);
+        let input = block.get("input").unwrap_or(&Value::Null);
+        if let (Some(id), Some(tool)) = (field("id"), field("name"))
+            && let Some(call) = describe(tool, input)
+        {
+            let id = short(id, CALL_ID);
+            facts.push(Fact::ToolCalled { id, call });
+        }
+    }
     if let Some(sample) = usage(&record.message.usage, at) {
         facts.push(Fact::Usage(sample));
     }

@@ -2,6 +2,7 @@
 
 use crate::json::{conversation, owned, salvage, short, text};
 use crate::parsed::Parsed;
+use crate::tool_call::{asked_about, describe};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sm_core::effect::Answer;
@@ -62,10 +63,13 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
             text: payload.prompt.as_str().unwrap_or_default().to_owned(),
             transcript: owned(&payload.transcript_path),
         },
-        "PermissionRequest" => Signal::PersonNeeded(PersonNeed::Permission(short(
-            text(&payload.tool_name).unwrap_or_default(),
-            80,
-        ))),
+        "PermissionRequest" => {
+            let tool = text(&payload.tool_name).unwrap_or_default();
+            Signal::PersonNeeded {
+                need: PersonNeed::Permission(short(tool, 80)),
+                call: describe(tool, &asked_about(event, body)),
+            }
+        }
         "PreCompact" => Signal::CompactionStarting {
             automatic: text(&payload.trigger) == Some("auto"),
         },

@@ -1,6 +1,7 @@
 //! Codex's record of a conversation (its rollout file), read as it grows.
 
 use crate::json::{short, time};
+use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
@@ -51,6 +52,11 @@ struct Payload {
     reason: Value,
     error: Value,
     info: Value,
+    name: Value,
+    call_id: Value,
+    arguments: Value,
+    input: Value,
+    action: Value,
 }
 
 /// Whether a line may tell something: most bytes are instructions and snapshots.
@@ -156,9 +162,33 @@ fn item(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &mu
         (Some("message"), Some("assistant"))
         | (Some("function_call" | "custom_tool_call" | "local_shell_call" | "reasoning"), _) => {
             facts.push(Fact::Assistant { at });
+            facts.extend(tool_call(payload));
+        }
+        (Some("function_call_output" | "custom_tool_call_output"), _) => {
+            if let Some(id) = payload.call_id.as_str() {
+                let id = short(id, CALL_ID);
+                facts.push(Fact::ToolReturned { id });
+            }
         }
         _ => {}
     }
+}
+
+/// Arguments are JSON in a string, except for tools that take any text and for the shell.
+fn tool_call(payload: &Payload) -> Option<Fact> {
+    let id = short(payload.call_id.as_str()?, CALL_ID);
+    let (tool, input) = match payload.kind.as_str()? {
+        "function_call" => {
+            let arguments = payload.arguments.as_str().unwrap_or_default();
+            let read = serde_json::from_str(arguments);
+            (payload.name.as_str()?, read.unwrap_or_default())
+        }
+        "custom_tool_call" => (payload.name.as_str()?, payload.input.clone()),
+        "local_shell_call" => ("shell", payload.action.clone()),
+        _ => return None,
+    };
+    let call = describe(tool, &input)?;
+    Some(Fact::ToolCalled { id, call })
 }
 
 fn content_text(content: &Value) -> Option<String> {

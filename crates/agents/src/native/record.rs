@@ -3,7 +3,8 @@
 //!
 //! A file begins with what was handed over to it, if anything was; that is no message of anybody's.
 
-use crate::json::time;
+use crate::json::{short, time};
+use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
@@ -38,6 +39,8 @@ struct Message {
     role: Value,
     content: Value,
     usage: Value,
+    #[serde(rename = "toolCallId")]
+    call: Value,
     #[serde(rename = "stopReason")]
     stop: Value,
 }
@@ -84,10 +87,31 @@ fn read(entry: &Entry, facts: &mut Vec<Fact>) {
             if !matches!(entry.message.stop.as_str(), Some("error") | Some("aborted")) =>
         {
             facts.push(Fact::Assistant { at });
+            facts.extend(calls(&entry.message.content));
             facts.extend(usage(&entry.message.usage, at).map(Fact::Usage));
+        }
+        Some("toolResult") => {
+            if let Some(id) = entry.message.call.as_str() {
+                let id = short(id, CALL_ID);
+                facts.push(Fact::ToolReturned { id });
+            }
         }
         _ => {}
     }
+}
+
+fn calls(content: &Value) -> impl Iterator<Item = Fact> {
+    let blocks = content.as_array().map_or(&[][..], Vec::as_slice);
+    blocks.iter().filter_map(|block| {
+        let field = |name: &str| block.get(name).and_then(Value::as_str);
+        let call = field("type") == Some("toolCall");
+        let input = block.get("arguments").unwrap_or(&Value::Null);
+        let described = describe(field("name").filter(|_| call)?, input)?;
+        Some(Fact::ToolCalled {
+            id: short(field("id")?, CALL_ID),
+            call: described,
+        })
+    })
 }
 
 fn words(content: &Value) -> Option<String> {

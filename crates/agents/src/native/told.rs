@@ -3,11 +3,12 @@
 
 use crate::json::{conversation, owned, salvage, short, text};
 use crate::parsed::Parsed;
+use crate::tool_call::describe;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sm_core::ids::Timestamp;
 use sm_core::signal::{
-    BreakReason, ContextSource, EndReason, PersonNeed, Signal, UsageSample, UsageSource,
+    BreakReason, ContextSource, EndReason, PersonNeed, Signal, ToolCall, UsageSample, UsageSource,
 };
 
 /// Which session file the agent talks in.
@@ -27,8 +28,8 @@ pub enum What {
     Prompt(String),
     /// Something goes on in the turn.
     Working,
-    /// A call of this tool waits for a person.
-    Approval(String),
+    /// This call waits for a person.
+    Approval(ToolCall),
     /// The turn is over.
     Done,
     Interrupted,
@@ -66,8 +67,9 @@ impl Told {
                 "UserPromptSubmit"
             }
             What::Working => "Working",
-            What::Approval(tool) => {
-                set("tool_name", json!(tool));
+            What::Approval(call) => {
+                set("tool_name", json!(call.tool));
+                set("tool_input", json!(call.text));
                 "PermissionRequest"
             }
             What::Done => "Stop",
@@ -106,6 +108,7 @@ struct Payload {
     source: Value,
     prompt: Value,
     tool_name: Value,
+    tool_input: Value,
     error: Value,
     tokens: Value,
     window: Value,
@@ -158,7 +161,10 @@ fn signal(event: &str, payload: &Payload, at: Timestamp) -> Signal {
         "Working" => Signal::Working,
         "PermissionRequest" => {
             let tool = text(&payload.tool_name).unwrap_or_default();
-            Signal::PersonNeeded(PersonNeed::Permission(short(tool, 80)))
+            Signal::PersonNeeded {
+                need: PersonNeed::Permission(short(tool, 80)),
+                call: describe(tool, &payload.tool_input),
+            }
         }
         "Stop" => Signal::Stopping {
             again: false,
@@ -205,6 +211,13 @@ mod tests {
         parse_hook(event, &body, Timestamp(5))
     }
 
+    fn asked() -> ToolCall {
+        ToolCall {
+            tool: "bash".to_owned(),
+            text: "cargo test\n--release".to_owned(),
+        }
+    }
+
     #[test]
     fn what_is_told_is_heard() {
         let path = || Some("/s/x.jsonl".to_owned());
@@ -225,8 +238,11 @@ mod tests {
             ),
             (What::Working, Signal::Working),
             (
-                What::Approval("bash".to_owned()),
-                Signal::PersonNeeded(PersonNeed::Permission("bash".to_owned())),
+                What::Approval(asked()),
+                Signal::PersonNeeded {
+                    need: PersonNeed::Permission("bash".to_owned()),
+                    call: Some(asked()),
+                },
             ),
             (
                 What::Done,

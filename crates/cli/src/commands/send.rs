@@ -320,6 +320,7 @@ pub mod tests {
             mode: "sequential".into(),
             state: state.into(),
             reason: reason.map(str::to_owned),
+            hold: None,
             way: Some("paste".into()),
             proof: None,
             text: "run the tests".into(),

@@ -1,7 +1,7 @@
 //! `sm show`.
 
 use clap::Args;
-use sm_daemon::api::types::{HandoffView, LedgerView, PinView, SessionView};
+use sm_daemon::api::types::{HandoffView, LedgerView, PinView, SessionView, WaitingView};
 
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
@@ -97,9 +97,15 @@ pub fn render(
     if let Some(attention) = &session.attention {
         row("attention", &look.paint(Tone::Warn, &one_line(attention)));
     }
+    let line = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
+    if let Some(waiting) = &session.waiting_for {
+        row("waits for", &look.paint(Tone::Warn, &asked(waiting)));
+    } else {
+        row("doing", &line(&session.activity));
+    }
+    let known = ledger.and_then(|ledger| ledger.goal.as_ref());
+    row("goal", &line(&known.or(session.goal.as_ref()).cloned()));
     if let Some(ledger) = ledger {
-        let line = |text: &Option<String>| text.as_deref().map(one_line).unwrap_or_default();
-        row("goal", &line(&ledger.goal));
         row("last files", &one_line(&ledger.files.join(", ")));
         row("failing", &look.paint(Tone::Warn, &line(&ledger.failing)));
     }
@@ -172,6 +178,26 @@ pub fn render(
     );
     row("terminal", &optional(&session.tmux.pane));
     row("created", &look.ago(&session.created_at));
+    text
+}
+
+/// What the dialog asks, as whole as it is known.
+fn asked(waiting: &WaitingView) -> String {
+    let tool = waiting
+        .tool
+        .as_deref()
+        .unwrap_or(match waiting.kind.as_str() {
+            "permission" => "permission",
+            "question" => "an answer",
+            _ => "a first-run dialog",
+        });
+    let mut text = one_line(tool);
+    if let Some(request) = &waiting.request {
+        text.push_str(&format!(": {}", one_line(request)));
+    }
+    if waiting.more > 0 {
+        text.push_str(&format!(" (and {} more)", waiting.more));
+    }
     text
 }
 
@@ -253,6 +279,33 @@ mod tests {
         process       4242
         created       3 h ago
         ");
+    }
+
+    #[test]
+    fn what_waits_is_shown_whole() {
+        let mut api = session("api");
+        api.state = "waiting".into();
+        api.state_reason = "it asks for permission (Bash): rm -rf build".into();
+        api.goal = Some("ship the\nparser".into());
+        api.waiting_for = Some(WaitingView {
+            kind: "permission".into(),
+            tool: Some("Bash".into()),
+            request: Some("rm -rf build\x1b[2J".into()),
+            more: 1,
+        });
+        let text = render(&look(), &api, None, None, &[]);
+        let lines: Vec<&str> = text.lines().take(5).collect();
+        insta::assert_snapshot!(lines.join("\n"), @r"
+        session       api (1a2b3c4d)
+        agent         claude
+        state         waiting: it asks for permission (Bash): rm -rf build (3 min ago)
+        waits for     Bash: rm -rf build[2J (and 1 more)
+        goal          ship the parser
+        ");
+        api.state = "working".into();
+        (api.waiting_for, api.activity) = (None, Some("Bash: make".into()));
+        let text = render(&look(), &api, None, None, &[]);
+        assert!(text.contains("doing         Bash: make"), "{text}");
     }
 
     #[test]

@@ -53,10 +53,11 @@ fn shape(value: &Value) -> String {
     }
 }
 
-/// The session, once its status line has told how full its context is.
+/// The session, once its status line has told how full its context is, and its record what it is for.
 fn with_usage(world: &World, session: &str) -> Value {
-    eventually("its usage is known", || {
-        world.show(session)["context"]["source"] == "status_line"
+    eventually("its usage and its goal are known", || {
+        let shown = world.show(session);
+        shown["context"]["source"] == "status_line" && shown["goal"].is_string()
     });
     world.show(session)
 }
@@ -70,14 +71,14 @@ fn json_has_the_shape_that_is_promised() {
     world.wait_for("api", "idle");
     let gate = world.gate("go");
     let sent = world.send_wait("api", &format!("HOLD: {}", gate.display()));
-    insta::assert_snapshot!(shape(&sent), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: submitted, reason: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
+    insta::assert_snapshot!(shape(&sent), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: submitted, reason: null, hold: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
     std::fs::write(&gate, "").unwrap();
     let known = world.wait_for_message("api", &text(&sent["id"]), &["consumed"]);
-    insta::assert_snapshot!(shape(&known), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: consumed, reason: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
+    insta::assert_snapshot!(shape(&known), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: consumed, reason: null, hold: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
     // after a turn everything is known that can be
     world.wait_for("api", "idle");
     let session = with_usage(&world, "api");
-    insta::assert_snapshot!(shape(&session), @"{id: text, name: text, agent: claude, state: idle, state_reason: text, state_since: time, generation: number, compactions: number, conversation_id: text, transcript_path: text, cwd: text, parent: null, children: [], context: {used_percentage: number, tokens: number, window: number, source: status_line, at: time, last_sample_at: time, quiet_since: null, trend: null, warning: number, critical: number}, tmux: {socket: text, session: text, pane: text}, run: null, pid: number, exit_code: null, last_handoff_path: null, handoff: null, failed_handoff: null, tokens_used: number, log_file: text, turn: number, created_at: time, changed_at: time, queue: {queued: number, held: number, held_reason: null}, attention: null}");
+    insta::assert_snapshot!(shape(&session), @"{id: text, name: text, agent: claude, state: idle, state_reason: text, state_since: time, waiting_for: null, goal: text, activity: null, generation: number, compactions: number, conversation_id: text, transcript_path: text, cwd: text, parent: null, children: [], context: {used_percentage: number, tokens: number, window: number, source: status_line, at: time, last_sample_at: time, quiet_since: null, trend: null, warning: number, critical: number}, tmux: {socket: text, session: text, pane: text}, run: null, pid: number, exit_code: null, last_handoff_path: null, handoff: null, failed_handoff: null, tokens_used: number, log_file: text, turn: number, created_at: time, changed_at: time, queue: {queued: number, held: number, held_reason: null}, attention: null}");
     let shown = world.show("api");
     assert_eq!(shape(&shown), shape(&session));
     let keys = |v: &Value| -> Vec<String> { v.as_object().unwrap().keys().cloned().collect() };

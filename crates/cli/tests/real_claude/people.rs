@@ -67,6 +67,84 @@ fn nothing_is_typed_into_a_permission_dialog() {
     once(&world, "api", &b, second);
 }
 
+/// What a dialog asks, wherever a person may look for it.
+fn what_waits_is_shown(world: &World) {
+    world.start_idle("api", &ASKING);
+    world.send_wait("api", "RUN: touch made-by-the-tool", &[]);
+    world.wait_state("api", "waiting");
+    world.wait_screen("api", DIALOG);
+    let session = world.show("api");
+    assert_eq!(
+        session["waiting_for"],
+        serde_json::json!({
+            "kind": "permission", "tool": "Bash", "request": "touch made-by-the-tool", "more": 0,
+        }),
+        "{session}"
+    );
+    assert_eq!(session["activity"], "Bash: touch made-by-the-tool");
+    let asks = "it asks for permission (Bash): touch made-by-the-tool";
+    assert_eq!(session["state_reason"], asks);
+    let listed = world.sm(&["ls", "--json"]).exits(0).json();
+    assert_eq!(listed[0]["waiting_for"], session["waiting_for"]);
+    for shown in [world.sm(&[]), world.sm(&["show", "api"])] {
+        let shown = shown.exits(0).out;
+        assert!(shown.contains("touch made-by-the-tool"), "{shown}");
+    }
+    let goal = wait_until(crate::common::DEADLINE, || {
+        world.show("api")["goal"].as_str().map(str::to_owned)
+    });
+    assert_eq!(goal.as_deref(), Some("RUN: touch made-by-the-tool"));
+    world.key("api", "Escape");
+    world.wait_state("api", "idle");
+    assert_eq!(world.show("api")["waiting_for"], serde_json::Value::Null);
+    assert_eq!(world.show("api")["activity"], serde_json::Value::Null);
+
+    let question = "TOOL: AskUserQuestion {\"questions\":[{\"question\":\"Which database?\",\"header\":\"Database\",\"multiSelect\":false,\"options\":[{\"label\":\"Postgres\",\"description\":\"a server\"},{\"label\":\"SQLite\",\"description\":\"a file\"}]}]}";
+    world.send_wait("api", question, &[]);
+    world.wait_state("api", "waiting");
+    let session = world.show("api");
+    assert_eq!(session["waiting_for"]["kind"], "question", "{session}");
+    assert_eq!(session["waiting_for"]["request"], "Which database?");
+    assert_eq!(
+        session["state_reason"],
+        "it asks a question: Which database?"
+    );
+}
+
+#[test]
+fn the_command_of_a_dialog_is_shown() {
+    let Some(world) = claude("the_command_of_a_dialog_is_shown") else {
+        return;
+    };
+    what_waits_is_shown(&world);
+}
+
+#[test]
+fn the_command_of_a_dialog_is_shown_on_the_newest() {
+    let Some(world) = World::claude_newest("the_command_of_a_dialog_is_shown_on_the_newest") else {
+        return;
+    };
+    what_waits_is_shown(&world);
+}
+
+/// The hook of the dialog is lost: the record of the conversation says what it asks.
+#[test]
+fn the_command_of_a_dialog_is_read_from_the_record_if_its_hook_is_lost() {
+    let test = "the_command_of_a_dialog_is_read_from_the_record_if_its_hook_is_lost";
+    let lost = "case \"$2\" in PermissionRequest|Notification) exit 0;; esac";
+    let Some(world) = World::claude_hooked(test, lost) else {
+        return;
+    };
+    world.start_idle("api", &ASKING);
+    world.send_wait("api", "RUN: touch made-by-the-tool", &[]);
+    world.wait_state("api", "waiting");
+    let shown = wait_until(crate::common::DEADLINE, || {
+        let session = world.show("api");
+        (session["waiting_for"]["request"] == "touch made-by-the-tool").then_some(())
+    });
+    assert!(shown.is_some(), "{}", world.about("api"));
+}
+
 #[test]
 fn a_denied_permission_ends_in_idle() {
     let Some(world) = claude("a_denied_permission_ends_in_idle") else {

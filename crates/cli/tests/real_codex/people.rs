@@ -14,6 +14,12 @@ fn nothing_is_typed_into_an_open_approval() {
     world.send_wait("one", ESCALATED, &[]);
     world.wait_state("one", "waiting");
     world.wait_screen("one", APPROVAL);
+    let session = world.show("one");
+    let asked = &session["waiting_for"];
+    assert_eq!(asked["kind"], "permission", "{session}");
+    assert_eq!(asked["request"], "touch approved", "{session}");
+    let reason = session["state_reason"].as_str().unwrap();
+    assert!(reason.ends_with(": touch approved"), "{session}");
     let before = world.screen("one");
     let ids = ["sequential", "important", "urgent"].map(|mode| {
         let id = world.send("one", &format!("a {mode} one"), &["--mode", mode]);

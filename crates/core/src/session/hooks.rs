@@ -5,7 +5,7 @@ use super::{Session, State, Waiter};
 use crate::effect::{Answer, Effect, EntryKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
-use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, PersonNeed, Signal};
+use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Signal};
 
 /// A compaction that a person cancels brings its command back into the composer: a text that is
 /// pasted right then would stand behind it.
@@ -124,7 +124,7 @@ impl Session {
                 }
             }
             Signal::Working => self.working("it works", now),
-            Signal::PersonNeeded(need) => self.person_needed(need, now),
+            Signal::PersonNeeded { need, call } => self.person_needed(need, call, now),
             Signal::Stopping {
                 again: _,
                 background_tasks,
@@ -260,21 +260,6 @@ impl Session {
         self.become_state(State::Working, why, now);
     }
 
-    pub(super) fn person_needed(&mut self, need: PersonNeed, now: Timestamp) {
-        let why = match &need {
-            PersonNeed::Permission(tool) => format!("it asks for permission ({tool})"),
-            PersonNeed::Question => "it asks a question".to_string(),
-            PersonNeed::FirstRun(what) => format!("it shows a first-run dialog ({what})"),
-        };
-        if matches!(need, PersonNeed::Permission(_) | PersonNeed::Question)
-            && let (State::Waiting(PersonNeed::Permission(_)), true) =
-                (&self.rec.state, self.rec.turn_open)
-        {
-            return; // a second source for the same dialog, with fewer words
-        }
-        self.become_state(State::Waiting(need), why, now);
-    }
-
     pub(super) fn turn_broken(&mut self, reason: &BreakReason, now: Timestamp) {
         let how = match reason {
             BreakReason::Interrupted => " by an interrupt".to_string(),
@@ -317,7 +302,7 @@ impl Session {
             Signal::PromptAccepted { .. } => "prompt accepted",
             Signal::ToolsFinished => "tools finished",
             Signal::Working => "working",
-            Signal::PersonNeeded(_) => "person needed",
+            Signal::PersonNeeded { .. } => "person needed",
             Signal::Stopping { .. } => "stopping",
             Signal::TurnBroken(_) => "turn broken",
             Signal::CompactionStarting { .. } => "compaction starting",

@@ -1,6 +1,6 @@
 //! Launch, exit, loss, restore, and starting again after a crash of the daemon.
 
-use super::{Flight, Host, Phase, Session, State};
+use super::{Flight, Host, Phase, Session, State, ToolCalls};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
@@ -32,12 +32,14 @@ impl Session {
             return;
         }
         self.record_line(EntryKind::State, format!("{}: {why}", state.word()));
-        if let State::Waiting(_) = state {
-            let text = format!(
-                "{} waits for you: {why}. Answer it with: sm attach {}",
-                self.rec.name, self.rec.name
-            );
-            self.notify(NoticeKind::PersonNeeded, text);
+        match state {
+            State::Waiting(_) => self.tell_waiting(&why),
+            State::Starting
+            | State::Working
+            | State::Idle
+            | State::Compacting
+            | State::Exited
+            | State::Lost => self.rec.calls.pending.clear(),
         }
         self.rec.state = state;
         self.rec.since = now;
@@ -460,6 +462,7 @@ impl Session {
         }
         if self.rec.turn_open {
             self.rec.turn_open = false;
+            self.rec.calls = ToolCalls::default();
             self.opening_over();
             self.record_line(
                 EntryKind::Turn,

@@ -4,6 +4,7 @@
 //! decides from the screen alone. What it leaves in [`Outcome::persist`] must be journaled before
 //! its effects are carried out.
 
+mod calls;
 mod context;
 mod delivery;
 mod flight;
@@ -25,6 +26,7 @@ mod state;
 mod tests;
 mod watch;
 
+pub use calls::ToolCalls;
 pub use hosted::{Host, Hosted, HostedHandoff, Opening};
 pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
@@ -36,6 +38,7 @@ use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnI
 use crate::message::{Message, MessageMeta, MessageState};
 use crate::monitor::{Gauge, Monitor};
 use crate::profile::Profile;
+use crate::signal::ToolCall;
 use crate::{ConversationId, WaiterId};
 use shared::Shared;
 use std::collections::VecDeque;
@@ -105,6 +108,8 @@ pub struct Session {
     pub(crate) press_again: Option<Timestamp>,
     /// When people are told of a compaction.
     pub(crate) compaction_at: Option<Timestamp>,
+    /// Tool calls without a result, by the record, which is read again after a restart.
+    pub(crate) open_calls: Vec<(String, ToolCall)>,
     changes: Changes,
 }
 
@@ -211,6 +216,7 @@ impl Session {
             compaction_told: None,
             host: Host::Tmux,
             opening: None,
+            calls: ToolCalls::default(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -265,6 +271,7 @@ impl Session {
             noted: None,
             press_again: None,
             compaction_at: None,
+            open_calls: Vec::new(),
             changes: Changes::default(),
         }
     }

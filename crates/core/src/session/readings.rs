@@ -33,7 +33,10 @@ impl Session {
                     }
                     self.sign_of_life(now);
                 }
+                Fact::ToolCalled { id, call } => self.tool_called(id, call),
+                Fact::ToolReturned { id } => self.tool_returned(&id),
                 Fact::TurnEnded { broken, at } => {
+                    self.open_calls.clear(); // what has no result gets none
                     // a compaction that was interrupted may be followed by another one at once
                     let known = match self.rec.state {
                         State::Compacting => self.rec.since.max(self.rec.last_signal.plus(1)),
@@ -56,6 +59,7 @@ impl Session {
                 Fact::Usage(sample) => self.sampled(sample, now),
             }
         }
+        self.name_dialog();
     }
 
     pub(super) fn status(&mut self, status: StatusReading, now: Timestamp) {
@@ -154,7 +158,7 @@ impl Session {
             },
             Activity::Waiting(need) => match self.rec.state {
                 State::Working | State::Idle | State::Starting => {
-                    self.person_needed(need.clone(), now);
+                    self.person_needed(need.clone(), None, now);
                 }
                 State::Waiting(_) => self.sign_of_life(now),
                 State::Compacting | State::Exited | State::Lost => {}

@@ -1,5 +1,6 @@
 //! Where a session stands, and what of it is journaled.
 
+use super::calls::ToolCalls;
 use super::hosted::Host;
 use super::seen::Seen;
 use crate::handoff::{Failure, Handoff, HandoffState};
@@ -151,6 +152,9 @@ pub struct Record {
     /// The context was begun with a prompt of its host's: until then others wait for its first turn.
     #[serde(default)]
     pub opening: Option<Timestamp>,
+    /// What the agent's tools are doing, and which of their calls a person is asked about.
+    #[serde(default, skip_serializing_if = "ToolCalls::is_empty")]
+    pub calls: ToolCalls,
 }
 
 fn never_held_up() -> ((Generation, u32), u32) {

@@ -6,7 +6,7 @@ use crate::actor::{Published, Wake};
 use crate::ask::Ask;
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, fault, launch, origin, recovery};
+use crate::{clock, fault, launch, origin, recovery, tool_calls};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -249,7 +249,8 @@ fn call(
     at: Timestamp,
     request: Option<RequestId>,
 ) -> Option<HookCall> {
-    let parsed = kind::parse_hook(record.agent, &incoming.event, &incoming.body, at);
+    let mut parsed = kind::parse_hook(record.agent, &incoming.event, &incoming.body, at);
+    tool_calls::in_signal(&mut parsed.signal);
     for warning in &parsed.warnings {
         tracing::debug!(session = %record.id, %warning, event = %incoming.event, "odd hook payload");
     }

@@ -193,7 +193,9 @@ fn most_schemas() -> Value {
         "Session": object(json!({
             "id": text(), "name": text(), "agent": text(),
             "state": {"type": "string", "enum": ["starting", "working", "idle", "waiting", "compacting", "handing_off", "exited", "lost"]},
-            "state_reason": text(), "state_since": text(), "generation": number(), "compactions": number(),
+            "state_reason": text(), "state_since": text(),
+            "waiting_for": {"type": ["object", "null"], "properties": {"kind": {"type": "string", "enum": ["permission", "question", "first_run"]}, "tool": maybe_text(), "request": maybe_text(), "more": number()}},
+            "goal": maybe_text(), "activity": maybe_text(), "generation": number(), "compactions": number(),
             "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
             "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}, "warning": maybe_number(), "critical": maybe_number()})),
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
@@ -210,7 +212,7 @@ fn most_schemas() -> Value {
             "from": object(json!({"kind": {"type": "string", "enum": ["person", "session", "sm"]}, "id": maybe_text(), "name": maybe_text()})),
             "mode": {"type": "string", "enum": ["sequential", "important", "urgent"]},
             "state": {"type": "string", "enum": ["queued", "held", "written", "submitted", "consumed", "expired", "withdrawn", "failed"]},
-            "reason": maybe_text(), "way": maybe_text(), "proof": maybe_text(), "text": text(), "created_at": text(), "changed_at": text(),
+            "reason": maybe_text(), "hold": maybe_text(), "way": maybe_text(), "proof": maybe_text(), "text": text(), "created_at": text(), "changed_at": text(),
         })),
         "Event": object(json!({
             "seq": number(), "at": text(), "session": text(), "generation": number(), "turn": number(), "kind": text(), "text": text(),

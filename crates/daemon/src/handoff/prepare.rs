@@ -483,6 +483,7 @@ mod tests {
             mode: "sequential".into(),
             state: state.into(),
             reason: None,
+            hold: None,
             way: None,
             proof: None,
             text: text.into(),

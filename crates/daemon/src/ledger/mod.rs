@@ -11,11 +11,14 @@ mod told;
 pub use compose::{BUDGET, Seen, about, of_before, repository_now, write};
 pub use keep::{Keeper, Kept, Source};
 
+use crate::actor::Wake;
 use crate::clock;
 use crate::hub::{Handle, Hub, lock};
+use crate::stored::Goal;
 use sm_agents::kind;
-use sm_core::{AgentKind, Record, SessionId};
+use sm_core::{AgentKind, Record, SessionId, shown};
 use sm_ledger::Dialect;
+use sm_ledger::redact::redact;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
@@ -27,6 +30,9 @@ const GATHER: Duration = Duration::from_millis(250);
 
 /// How long the journal is waited for, for what was told.
 const TOLD_PATIENCE: Duration = Duration::from_secs(2);
+
+/// Characters of a goal.
+const LONGEST_GOAL: usize = 200;
 
 type Seat = Arc<Mutex<Option<Keeper>>>;
 
@@ -94,8 +100,11 @@ pub async fn keep_up(hub: Arc<Hub>) {
                 hub.ledgers.forget(&id);
                 continue;
             };
-            if advance(&hub, &handle, keep::PIECE).await == Some(keep::Reached::Piece) {
-                hub.ledgers.touch(&id); // after the others had their turn
+            match advance(&hub, &handle, keep::PIECE).await {
+                // after the others had their turn
+                Some(keep::Reached::Piece) => hub.ledgers.touch(&id),
+                Some(keep::Reached::End) => learn_goal(&hub, &handle).await,
+                None => {}
             }
             let live = handle.now().record.state.is_live();
             if !live && !lock(&hub.ledgers.grown).contains(&id) {
@@ -129,6 +138,25 @@ async fn advance(hub: &Hub, handle: &Handle, most: u64) -> Option<keep::Reached>
             None
         }
     }
+}
+
+/// Lists show what a session is for, and must not read files for it. It is the same for as long as a
+/// context goes on, and mostly beyond.
+async fn learn_goal(hub: &Arc<Hub>, handle: &Handle) {
+    let published = handle.now();
+    let generation = published.record.generation.0;
+    let known = published.extra.goal.as_ref();
+    if known.is_some_and(|goal| goal.generation == generation) {
+        return;
+    }
+    let Ok(Some(goal)) = with(hub, handle, None, |kept| about(kept).goal).await else {
+        return;
+    };
+    let goal = Goal {
+        generation,
+        text: shown::line(&redact(&goal).text, LONGEST_GOAL),
+    };
+    handle.send(Wake::Extra(Box::new(move |extra| extra.goal = Some(goal))));
 }
 
 /// What is known of the present context, or of an older one, read to its end first; with what it was

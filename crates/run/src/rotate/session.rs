@@ -209,7 +209,7 @@ impl Session {
                 reason: EndReason::Clear | EndReason::Other,
             }
             | Signal::Working
-            | Signal::PersonNeeded(_)
+            | Signal::PersonNeeded { .. }
             | Signal::CompactionReported
             | Signal::MailboxOpen { .. }
             | Signal::Other(_) => return Heard::nothing(),

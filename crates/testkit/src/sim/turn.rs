@@ -504,7 +504,7 @@ impl World {
         self.agent.dialog = Some(need.clone());
         self.activity_changed();
         if let PersonNeed::Permission(_) = need {
-            self.hook(Signal::PersonNeeded(need));
+            self.hook(Signal::PersonNeeded { need, call: None });
         }
         if self.options.active_ms > 0 {
             let most = if self.calm { 3_000 } else { 15_000 };

@@ -126,7 +126,10 @@ fn inside_a_turn_only_what_may_join_it_does() {
 fn a_person_who_is_asked_is_not_disturbed() {
     let mut b = driven(true);
     opens(&mut b, 3);
-    b.hook(Signal::PersonNeeded(PersonNeed::Permission("bash".into())));
+    b.hook(Signal::PersonNeeded {
+        need: PersonNeed::Permission("bash".into()),
+        call: None,
+    });
     let outcome = b.on(with_mode("m1", "hello", Mode::Urgent));
     assert!(given(&outcome).is_empty());
     assert_eq!(

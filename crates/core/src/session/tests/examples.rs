@@ -161,7 +161,10 @@ fn nothing_is_typed_into_a_draft_and_the_mailbox_leaves_it_alone() {
 #[test]
 fn no_key_is_pressed_while_a_person_is_asked() {
     let mut b = Bench::working();
-    b.hook(Signal::PersonNeeded(PersonNeed::Permission("Bash".into())));
+    b.hook(Signal::PersonNeeded {
+        need: PersonNeed::Permission("Bash".into()),
+        call: None,
+    });
     let mut m = message("m1", "hello");
     m.mode = Mode::Urgent;
     let outcome = b.on(Event::Send(m));

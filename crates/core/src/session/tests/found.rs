@@ -195,7 +195,10 @@ fn a_text_behind_a_dialog_is_looked_at_rarely_and_at_once_when_things_move() {
     b.send("m1", "hello");
     b.paste();
     let waiting = Activity::Waiting(PersonNeed::Permission("Bash".into()));
-    b.hook(Signal::PersonNeeded(PersonNeed::Permission("Bash".into())));
+    b.hook(Signal::PersonNeeded {
+        need: PersonNeed::Permission("Bash".into()),
+        call: None,
+    });
     let mut looks = 0;
     for _ in 0..600 {
         b.wait(990);

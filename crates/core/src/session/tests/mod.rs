@@ -1,5 +1,6 @@
 //! A bench for the rules: a session, a clock that goes on by itself, and short words for what happens.
 
+mod calls;
 mod deaf;
 mod driven;
 mod examples;

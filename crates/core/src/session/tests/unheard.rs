@@ -126,7 +126,10 @@ fn an_agent_that_was_given_a_prompt_at_its_start_works() {
 #[test]
 fn a_dialog_that_was_answered_unheard_is_noticed_by_the_title() {
     let mut b = Bench::idle();
-    b.hook(Signal::PersonNeeded(PersonNeed::FirstRun("hooks".into())));
+    b.hook(Signal::PersonNeeded {
+        need: PersonNeed::FirstRun("hooks".into()),
+        call: None,
+    });
     b.wait(3_000);
     b.on(Event::Title(Activity::IdleOrWaiting));
     b.evidence(resting());

@@ -11,6 +11,9 @@ pub struct MessageView {
     pub mode: String,
     pub state: String,
     pub reason: Option<String>,
+    /// Why it is held, in one word: `working` and `next_hook` are the ordinary cases.
+    #[serde(default)]
+    pub hold: Option<String>,
     pub way: Option<String>,
     pub proof: Option<String>,
     pub text: String,

@@ -21,5 +21,5 @@ pub use pins::{PinBody, PinView, PinsView};
 pub use run::{EndBody, ProcessBody, RunBody};
 pub use session::{
     AttachView, ContextView, FailedHandoffView, NewSessionBody, OpenHandoffView, OutputView,
-    PatchBody, QueueView, RestoreBody, RunView, SessionView, TmuxView,
+    PatchBody, QueueView, RestoreBody, RunView, SessionView, TmuxView, WaitingView,
 };

@@ -13,6 +13,15 @@ pub struct SessionView {
     /// Since when it is in this state.
     #[serde(default)]
     pub state_since: String,
+    /// What a person is needed for, while it waits.
+    #[serde(default)]
+    pub waiting_for: Option<WaitingView>,
+    /// The words its work began with.
+    #[serde(default)]
+    pub goal: Option<String>,
+    /// The newest tool call of the turn under way: `Bash: cargo test`.
+    #[serde(default)]
+    pub activity: Option<String>,
     pub generation: u32,
     pub compactions: u32,
     pub conversation_id: Option<String>,
@@ -46,6 +55,19 @@ pub struct SessionView {
     pub queue: QueueView,
     /// What a person should look at, if anything.
     pub attention: Option<String>,
+}
+
+/// A dialog that stands in the session's terminal.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WaitingView {
+    /// `permission`, `question` or `first_run`.
+    pub kind: String,
+    /// The tool that asks, or which first-run dialog it is.
+    pub tool: Option<String>,
+    /// The command, file or question: one line, without secrets.
+    pub request: Option<String>,
+    /// Dialogs behind this one.
+    pub more: usize,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -201,7 +201,10 @@ fn a_persons_own_clear_before_it_ran_is_taken_for_the_clear() {
 fn a_dialog_at_the_end_of_the_turn_is_waited_for() {
     let mut bench = Bench::working();
     bench.on(asked("h1", Trigger::Agent));
-    let outcome = bench.hook(Signal::PersonNeeded(PersonNeed::Permission("Bash".into())));
+    let outcome = bench.hook(Signal::PersonNeeded {
+        need: PersonNeed::Permission("Bash".into()),
+        call: None,
+    });
     assert!(!prepares(&outcome));
     assert_eq!(bench.session.record().word(), "waiting");
     bench.hook(Signal::ToolsFinished);
