@@ -10,7 +10,7 @@ await scenario(async ({ page }) => {
   await needs.getByText("rm -rf build").waitFor();
   // held behind the dialog, and nearly full: still one session that needs somebody
   run("send", "api", "later");
-  await asProgram("POST", "/api/context-usage", usage(json("show", "api").id, 92));
+  await asProgram("POST", "/hooks/context-usage", usage(json("show", "api").id, 92));
   await eventually("all that it needs is told", async () => (await needs.textContent()).includes("also:"));
   equal(await needs.count(), 1, "it is listed once");
   equal(await page.locator("#attention small").textContent(), "1", "and counted once");
