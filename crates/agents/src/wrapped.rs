@@ -5,9 +5,16 @@
 //! where it was full.
 
 use crate::sgr::width;
+use sm_core::comparable;
+
+/// Whether the rows can be what a terminal makes of a text. One that every terminal draws alike has
+/// to be there to the blank; of any other the ink counts.
+pub fn shows(rows: &[String], text: &str, columns: usize) -> bool {
+    holds(rows, text, columns) || (!comparable::is_plain(text) && comparable::is_shown(rows, text))
+}
 
 /// `rows` are the composer's rows without prompt and indentation; `columns` the room of a row.
-pub fn holds(rows: &[String], text: &str, columns: usize) -> bool {
+fn holds(rows: &[String], text: &str, columns: usize) -> bool {
     let mut rest = text.trim_end();
     for (i, row) in rows.iter().enumerate() {
         let Some(after) = rest.strip_prefix(row.as_str()) else {
@@ -83,6 +90,21 @@ mod tests {
             let rows = rows.iter().map(|r| (*r).to_owned()).collect::<Vec<_>>();
             assert_eq!(unwrapped(&rows, columns), text, "{rows:?}");
         }
+    }
+
+    #[test]
+    fn what_is_drawn_otherwise_is_recognised_and_a_draft_is_not() {
+        let rows = |row: &str| vec![row.to_owned()];
+        assert!(shows(&rows("⚠\u{fe0f}  careful"), "⚠\u{fe0f} careful", 80));
+        assert!(!shows(
+            &rows("⚠\u{fe0f}  careful me"),
+            "⚠\u{fe0f} careful",
+            80
+        ));
+        assert!(
+            !shows(&rows("care ful"), "careful", 80),
+            "plain: to the blank"
+        );
     }
 
     #[test]

@@ -117,6 +117,8 @@ pub enum Hold {
     NotTaken,
     /// The agent does not take what is typed.
     NotReading,
+    /// It was pasted, and the composer shows something else.
+    NotShown,
     /// An agent that is driven over its socket has not called.
     NotReached,
 }
@@ -159,6 +161,9 @@ impl Hold {
             Self::NotReading => {
                 "the agent does not read its terminal (its process is stopped); it goes in once it does"
             }
+            Self::NotShown => {
+                "it was pasted, but the composer shows something else, so Enter is not pressed; attach and look: send what stands there, or remove it"
+            }
             Self::NotReached => {
                 "the agent has not called sm for messages; it goes in as soon as it does"
             }
@@ -176,6 +181,9 @@ pub enum MessageState {
     /// Given to the agent's terminal or hook; not yet proven.
     Written {
         way: Way,
+        /// Why it gets no further, if it does not.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        why: Option<Hold>,
     },
     /// Proven to be part of the conversation.
     Submitted {
@@ -242,7 +250,8 @@ impl MessageState {
             Self::Failed { reason } => Some(reason.clone()),
             Self::Expired => Some("its time ran out before the agent could take it".into()),
             Self::Withdrawn => Some("it was withdrawn before the agent got it".into()),
-            Self::Queued | Self::Written { .. } => None,
+            Self::Written { why, .. } => why.as_ref().map(|why| why.explain().to_string()),
+            Self::Queued => None,
             Self::Submitted { proof, .. } | Self::Consumed { proof, .. } => match proof {
                 Proof::Hook | Proof::Transcript => None,
                 Proof::OutputFollowed => Some("pasted, Enter pressed, and output followed; this program gives no better proof".into()),
@@ -307,6 +316,7 @@ impl Message {
                 interrupted: false,
                 purpose,
                 about: None,
+                altered: None,
                 taken: None,
                 state: MessageState::Queued,
             },
@@ -335,9 +345,23 @@ pub struct MessageMeta {
     /// The context it is about, and how often that had been compacted: it is dropped with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub about: Option<(Generation, u32)>,
+    /// What the agent made of its text, if it did not take it as it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub altered: Option<String>,
     /// The context that was first proven to have it, and when that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<(Generation, Timestamp)>,
     #[serde(flatten)]
     pub state: MessageState,
+}
+
+impl MessageMeta {
+    /// What its sender has to know of how far it has come.
+    pub fn reason(&self) -> Option<String> {
+        let altered = self.altered.clone().filter(|_| self.state.reached_agent());
+        match (self.state.reason(), altered) {
+            (Some(reason), Some(altered)) => Some(format!("{reason}; {altered}")),
+            (reason, altered) => reason.or(altered),
+        }
+    }
 }

@@ -25,21 +25,6 @@ pub fn sanitize(text: &str) -> String {
     out
 }
 
-/// Texts are compared without the white space at their ends, which composers drop.
-pub fn same(a: &str, b: &str) -> bool {
-    squeeze(a) == squeeze(b)
-}
-
-/// Whether `whole` has `part` in it, compared as [`same`] does.
-pub fn holds(whole: &str, part: &str) -> bool {
-    let part = squeeze(part);
-    !part.is_empty() && squeeze(whole).contains(&part)
-}
-
-fn squeeze(text: &str) -> String {
-    sanitize(text).trim().to_string()
-}
-
 /// Why a session's message is never typed as it is: it would read as a person's words, and a command
 /// could drop the context of the one that gets it.
 pub const RAW_REFUSED: &str = "raw text is for people: a session may not type into a session";
@@ -185,14 +170,6 @@ mod tests {
             sanitize("one\r\ntwo\rthree\tfour\n"),
             "one\ntwo\nthree\tfour\n"
         );
-    }
-
-    #[test]
-    fn texts_are_the_same_but_for_white_space_at_the_ends() {
-        assert!(same("hello\n", "  hello"));
-        assert!(!same("hello world", "hello  world"));
-        assert!(holds("please hello there", "hello "));
-        assert!(!holds("anything", "  "));
     }
 
     #[test]

@@ -201,8 +201,8 @@ pub fn queue(session: &Session) -> QueueView {
                 why: Hold::Working | Hold::NextHook,
             } => None,
             MessageState::Held { why } => Some(why),
+            MessageState::Written { why, .. } => why.as_ref(),
             MessageState::Queued
-            | MessageState::Written { .. }
             | MessageState::Submitted { .. }
             | MessageState::Consumed { .. }
             | MessageState::Expired
@@ -273,7 +273,7 @@ pub fn message(session: &SessionId, message: &Message) -> MessageView {
 
 pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageView {
     let (way, proof) = match &meta.state {
-        MessageState::Written { way } => (Some(*way), None),
+        MessageState::Written { way, .. } => (Some(*way), None),
         MessageState::Submitted { way, proof } | MessageState::Consumed { way, proof } => {
             (Some(*way), Some(*proof))
         }
@@ -289,7 +289,7 @@ pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageV
         from: sender(&meta.from),
         mode: mode_word(meta.mode).to_string(),
         state: meta.state.word().to_string(),
-        reason: meta.state.reason(),
+        reason: meta.reason(),
         hold: hold_word(&meta.state),
         way: way.map(|way| way_word(way).to_string()),
         proof: proof.map(|proof| proof_word(proof).to_string()),

@@ -427,3 +427,55 @@ fn fm39_hooks_of_another_codex_session_are_not_the_sessions() {
     }
     settle(w);
 }
+
+// ── what agents and terminals make of a text
+
+#[test]
+fn a_composer_that_shows_something_else_for_ever_wedges_nobody() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let mut w = world(agent).idle();
+        w.with_faults(|f| f.draws_otherwise = 1000);
+        let first = w.send("nobody recognises this", Mode::Sequential);
+        w.run_for(10_000);
+        assert_eq!((w.arrived(first), w.word(first)), (0, "written"));
+        let story = w.story();
+        assert!(
+            story.contains("the composer shows something else"),
+            "{story}"
+        );
+        let second = w.send("and this waits behind it", Mode::Sequential);
+        assert!(
+            w.run_until(90_000, |w| w.word(first) == "failed"),
+            "{}",
+            w.story()
+        );
+        w.run_for(20_000);
+        match agent {
+            // beside what stands in the composer
+            AgentKind::Claude => assert_eq!((w.arrived(second), w.word(second)), (1, "consumed")),
+            _ => assert_eq!((w.arrived(second), w.word(second)), (0, "held")),
+        }
+        w.faults_over();
+        w.act(Act::Erase);
+        let w = settle(w);
+        assert_eq!((w.arrived(first), w.arrived(second)), (0, 1));
+    }
+}
+
+#[test]
+fn a_prompt_of_which_the_agent_strips_characters_is_given_once() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let mut w = world(agent).idle();
+        w.with_faults(|f| f.strips = 1000);
+        let m = w.send(
+            "RUN\u{fe0f}: echo\u{34f} ran\u{e0041} >> ran.txt\u{e0100}",
+            Mode::Sequential,
+        );
+        w.run_for(60_000);
+        assert_eq!(w.word(m), "consumed", "{}", w.story());
+        let given = w.said().iter().filter(|text| text.contains("ran.txt"));
+        assert_eq!(given.count(), 1);
+        let story = w.story();
+        assert!(story.contains("removed 4 invisible characters"), "{story}");
+    }
+}

@@ -285,3 +285,20 @@ fn a_lost_terminal_keeps_the_handoff_for_the_restore() {
         assert_eq!(w.session().record().generation.0, 2);
     }
 }
+
+#[test]
+fn a_handoff_whose_prompt_nobody_recognises_is_told_and_goes_on_with_a_person() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        for act in [Act::Submit, Act::Erase] {
+            let mut w = world(agent).working(hands_off());
+            w.run_until(30_000, |w| state(w) == Some(HandoffState::Scheduled));
+            w.with_faults(|f| f.draws_otherwise = 1000);
+            let told = |w: &World| w.story().contains("the composer shows something else");
+            assert!(w.run_until(60_000, told), "{}", w.story());
+            w.faults_over();
+            w.act(act);
+            reaches(&mut w, 120_000, HandoffState::Done);
+            settle(w);
+        }
+    }
+}

@@ -54,7 +54,7 @@ const STD_ONLY: [&str; 2] = ["client", "hook"];
 
 /// Crates in which nothing touches a file, a clock, a process, the environment or the network.
 const PURE: [(&str, &[&str]); 4] = [
-    ("core", &["serde", "thiserror"]),
+    ("core", &["serde", "thiserror", "unicode-normalization"]),
     (
         "agents",
         &["serde", "serde_json", "thiserror", "sha2", "toml"],

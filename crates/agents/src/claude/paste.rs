@@ -3,9 +3,12 @@
 //! Seen on the real program: a leading `/` or `!` is a command (a misspelt one too: `/clearx` runs
 //! `/clear`); with a space or a newline before it it is text, and the space arrives. Line ends
 //! become LF, a tab four spaces, white space at the end goes; a backslash at the end turns Enter
-//! into a new line. Everything else arrives byte for byte.
+//! into a new line. U+2028 and U+2029 become LF in newer versions, which also strip invisible
+//! characters, at the beginning too: what follows these is then the beginning. Everything else
+//! arrives byte for byte.
 
 use crate::paste::PasteFit;
+use sm_core::comparable;
 
 /// Whether a prompt with this beginning is taken as a command (also as an argument at launch).
 pub fn is_command(text: &str) -> bool {
@@ -17,16 +20,21 @@ pub fn is_command(text: &str) -> bool {
 const INLINE: usize = 800;
 
 pub fn fit(text: &str) -> PasteFit {
-    if text.trim().is_empty() {
+    if comparable::is_blank(text) {
         return PasteFit::Empty;
     }
-    if is_command(text) || text.starts_with('!') || text.starts_with('#') {
+    let begins = comparable::without_invisible_start(text);
+    if is_command(begins) || begins.starts_with(['!', '#']) {
         return PasteFit::Command;
     }
-    let whole = text
+    let mut whole = text
         .replace("\r\n", "\n")
-        .replace('\r', "\n")
+        .replace(['\r', '\u{2028}', '\u{2029}'], "\n")
         .replace('\t', "    ");
+    if !comparable::is_drawn_anywhere(&whole) {
+        // the composer may show nothing of it: line ends make it a placeholder
+        whole.push_str("\n\n\n");
+    }
     let shown = whole.matches('\n').count() < 3 && whole.chars().count() <= INLINE;
     let (arrives, paste) = if shown {
         let arrives = whole.trim_end().to_owned();
@@ -83,8 +91,15 @@ mod tests {
             ("/help", PasteFit::Command),
             ("/clearx y", PasteFit::Command),
             ("!ls", PasteFit::Command),
+            ("\u{200b}/help", PasteFit::Command),
+            ("\u{feff}!ls", PasteFit::Command),
+            ("⚠\u{fe0f} careful", exact("⚠\u{fe0f} careful")),
+            ("one\u{2028}two", changed("one\ntwo")),
+            ("\u{1fae9}", changed("\u{1fae9}\n\n\n")),
+            ("👍", exact("👍")),
             ("", PasteFit::Empty),
             (" \n", PasteFit::Empty),
+            ("\u{200b}\u{fe0f}", PasteFit::Empty),
         ] {
             assert_eq!(fit(text), expected, "{text:?}");
         }

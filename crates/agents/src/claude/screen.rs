@@ -5,7 +5,7 @@
 //! works too.
 
 use crate::sgr::{Row, rows, text};
-use crate::wrapped::{holds, unwrapped};
+use crate::wrapped::{shows, unwrapped};
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a screen without a composer says, and what it means; the first that is found counts.
@@ -68,8 +68,14 @@ pub fn read_screen(
     };
     let cursor = (cursor_x as usize, cursor_y as usize);
     let inside = &texts[top + 1..bottom];
+    let columns = texts[bottom].chars().count();
     let composer = if inside[0].starts_with('!') {
-        Composer::Shell
+        // a command that was typed for a shell: its sign has become the mode
+        let command = ours.and_then(|ours| ours.strip_prefix('!'));
+        match command.is_some_and(|command| is_ours(inside, command.trim_start(), columns)) {
+            true => Composer::Ours,
+            false => Composer::Shell,
+        }
     } else if empty(&rows[top + 1..bottom], top + 1, cursor) {
         match stashed(&texts[bottom + 1..]) {
             true => Composer::Stashed,
@@ -78,7 +84,7 @@ pub fn read_screen(
     } else if blank(&inside[0]) && inside.len() == 1 {
         // Nothing typed, but the cursor is elsewhere: a search, a menu.
         Composer::Hidden
-    } else if ours.is_some_and(|ours| is_ours(inside, ours, texts[bottom].chars().count())) {
+    } else if ours.is_some_and(|ours| is_ours(inside, ours, columns)) {
         Composer::Ours
     } else if stashed(&texts[bottom + 1..]) || listed(&texts[bottom + 1..]) {
         Composer::DraftOverStash
@@ -176,7 +182,7 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
     {
         return lines == ours.matches('\n').count();
     }
-    holds(&rows, &ours, columns.saturating_sub(2))
+    shows(&rows, &ours, columns.saturating_sub(2))
 }
 
 /// `[Pasted text #N]` or `[Pasted text #N +M lines]` and nothing else: how many more lines.

@@ -5,10 +5,13 @@
 //! any such text arrives byte for byte. A leading `!` is run by a shell, blank or not, unless the
 //! text is so long that the composer shows a placeholder for it.
 //!
-//! A text of many rows scrolls in the composer, so that nobody could tell whether it is all there:
-//! blanks at its end, which go, make it long enough for a placeholder that says its length.
+//! Of what terminals draw differently (emoji, joined letters, invisible characters) it may leave
+//! pieces of what stood there before. That, and a text of many rows, which scrolls in the composer, could not be
+//! told from a draft: blanks at its end, which go, make it long enough for a placeholder that says
+//! its length.
 
 use crate::paste::PasteFit;
+use sm_core::comparable;
 
 /// Above this many characters a paste becomes a placeholder.
 const PLACEHOLDER: usize = 1_000;
@@ -28,12 +31,12 @@ pub fn fit(text: &str) -> PasteFit {
         .replace('\r', "\n")
         .trim()
         .to_owned();
-    if arrives.is_empty() {
+    if comparable::is_blank(&arrives) {
         return PasteFit::Empty;
     }
     let count = arrives.chars().count();
     let long = count > PLACEHOLDER;
-    if is_command(&arrives) && !long {
+    if is_command(comparable::without_invisible_start(&arrives)) && !long {
         return PasteFit::Command;
     }
     let mut pastes = Vec::new();
@@ -42,7 +45,8 @@ pub fn fit(text: &str) -> PasteFit {
         // Two pastes, so that a long text stays one placeholder behind the blank.
         pastes.push(" ".to_owned());
     }
-    if !long && (count > TALL_CHARS || arrives.lines().count() > TALL_LINES) {
+    let tall = count > TALL_CHARS || arrives.lines().count() > TALL_LINES;
+    if !long && (tall || !comparable::is_plain(&arrives)) {
         last.extend(std::iter::repeat_n(' ', PLACEHOLDER + 1 - count));
     } else if !long && popup(&arrives) {
         last.push(' ');
@@ -87,6 +91,8 @@ mod tests {
             ("!ls", PasteFit::Command),
             (" !ls", PasteFit::Command),
             ("\n", PasteFit::Empty),
+            ("\u{200b}", PasteFit::Empty),
+            ("\u{200b}!ls", PasteFit::Command),
         ] {
             assert_eq!(fit(text), expected, "{text:?}");
         }
@@ -97,6 +103,9 @@ mod tests {
             fit(&format!("/{tall}")),
             exact(&[" ", &format!("/{tall}{}", &blanks[1..])])
         );
+        let emoji = "⚠\u{fe0f} careful";
+        let blanks = " ".repeat(1001 - emoji.chars().count());
+        assert_eq!(fit(emoji), exact(&[&format!("{emoji}{blanks}")]));
         assert_eq!(fit(&format!("/{long}")), exact(&[" ", &format!("/{long}")]));
         assert_eq!(fit(&format!("!{long}")), exact(&[&format!("!{long}")]));
     }

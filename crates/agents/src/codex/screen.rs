@@ -4,7 +4,7 @@
 //! row; the same sign marks earlier prompts (dim) and the choice in a dialog (reverse).
 
 use crate::sgr::{Row, rows, text};
-use crate::wrapped::{holds, unwrapped};
+use crate::wrapped::{shows, unwrapped};
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a dialog says, and what it means; the first that is found counts.
@@ -69,7 +69,13 @@ pub fn read_screen(
     };
     let shell = texts[end..].iter().any(|line| line.contains(SHELL_MODE));
     let composer = if shell || texts[first].starts_with('!') {
-        Composer::Shell
+        let command = ours.and_then(|ours| ours.strip_prefix('!'));
+        let shown = |ours: &str| is_ours(&texts[first..end], ours, lines_width(&texts));
+        let typed = command.is_some_and(|command| shown(command.trim_start()));
+        match typed || ours.is_some_and(|ours| ours.starts_with('!') && shown(ours)) {
+            true => Composer::Ours,
+            false => Composer::Shell,
+        }
     } else if cursor == (2, first) && hint(&rows[first]) && alone(&texts[first..end]) {
         Composer::Empty
     } else if ours.is_some_and(|ours| is_ours(&texts[first..end], ours, lines_width(&texts))) {
@@ -156,7 +162,7 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
         let blank = usize::from(row.starts_with(' ') && ours.starts_with(' '));
         return count == ours.chars().count() - blank;
     }
-    holds(
+    shows(
         &rows,
         &ours.replace('\t', " "), // as wide as it is drawn
         columns.saturating_sub(2),

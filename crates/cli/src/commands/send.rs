@@ -151,8 +151,10 @@ impl Send {
             (None, [dash]) if dash == "-" => read_stdin()?,
             (None, words) => words.join(" "),
         };
-        if text.trim().is_empty() {
-            return Err(CommandError::usage("there is no text to send"));
+        if sm_core::comparable::is_blank(&text) {
+            return Err(CommandError::usage(
+                "there is no text to send (control characters and invisible ones alone are none)",
+            ));
         }
         Ok(text)
     }

@@ -7,10 +7,10 @@ use super::{Flight, Phase, Session, State};
 use crate::effect::{Effect, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{Message, MessageState, Proof, Purpose, Way};
+use crate::message::{Hold, Message, MessageState, Proof, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::ScreenMark;
-use crate::{WaiterId, framing, words};
+use crate::{WaiterId, comparable, framing, words};
 
 /// A proof that did not come in this time is looked for.
 pub(super) const PROOF_PATIENCE: i64 = 1_500;
@@ -40,10 +40,12 @@ impl Session {
             .queue
             .iter()
             .any(|m| m.meta.raw && flight.messages.contains(&m.meta.id));
-        Some(if raw {
-            PasteFit::Exact { pastes: vec![text] }
-        } else {
-            (self.profile.paste_fit)(&text)
+        let fit = (self.profile.paste_fit)(&text);
+        Some(match fit {
+            PasteFit::Command | PasteFit::Empty if raw => PasteFit::Exact { pastes: vec![text] },
+            // no other way is open to it
+            PasteFit::Changed { pastes, .. } if raw => PasteFit::Exact { pastes },
+            fit => fit,
         })
     }
 
@@ -140,7 +142,7 @@ impl Session {
         self.rec.next_flight += 1;
         if phase == Phase::Answered {
             for id in &messages {
-                self.set_message(id, MessageState::Written { way }, now);
+                self.set_message(id, MessageState::Written { way, why: None }, now);
             }
         }
         self.rec.flight = Some(Flight {
@@ -155,6 +157,7 @@ impl Session {
             tries: 0,
             refused: 0,
             unsure: false,
+            doubtful: false,
             erased: false,
         });
         self.flight_at = match phase {
@@ -212,6 +215,18 @@ impl Session {
         self.journal();
     }
 
+    /// The text is at the agent; `why` it gets no further, if it does not.
+    pub(super) fn set_written(&mut self, why: Option<Hold>, now: Timestamp) {
+        let Some(flight) = self.rec.flight.as_ref() else {
+            return;
+        };
+        let way = flight.way;
+        for id in flight.messages.clone() {
+            let why = why.clone();
+            self.set_message(&id, MessageState::Written { way, why }, now);
+        }
+    }
+
     pub(super) fn look_at_flight(&mut self, now: Timestamp) {
         if self.rec.flight.is_none() {
             return;
@@ -238,9 +253,7 @@ impl Session {
             return;
         }
         self.pastes_refused = 0;
-        for id in flight.messages.clone() {
-            self.set_message(&id, MessageState::Written { way: Way::Paste }, now);
-        }
+        self.set_written(None, now);
         self.phase(Phase::Verifying, now);
         if self.profile.reads_screen {
             self.look_at_flight(now);
@@ -334,6 +347,7 @@ impl Session {
         {
             handoff.entered_at.get_or_insert(now);
         }
+        self.set_written(None, now);
         self.phase(Phase::Entering, now);
         self.flight_at = Some(now.plus(PROOF_PATIENCE));
         self.effect(Effect::Press {
@@ -365,8 +379,39 @@ impl Session {
                 _,
             ) => self.compose(&flight.messages, way),
         };
-        if words::same(text, &ours) || words::holds(text, &ours) {
+        let entered = way == Way::Paste && flight.may_be_entered();
+        let ours = comparable::same(text, &ours)
+            || comparable::holds(text, &ours)
+            || (entered && comparable::is_stripped(text, &ours));
+        if ours {
+            self.note_alterations(text);
             self.proven(way, proof, now);
+        } else if entered && !flight.doubtful {
+            // it may be ours, rewritten beyond recognition
+            if let Some(flight) = self.rec.flight.as_mut() {
+                flight.doubtful = true;
+            }
+            self.journal();
+        }
+    }
+
+    /// What the agent made of the texts that it has now, for their receipts.
+    fn note_alterations(&mut self, taken: &str) {
+        let Some(flight) = &self.rec.flight else {
+            return;
+        };
+        match flight.way {
+            Way::Paste | Way::LaunchArgument => {}
+            Way::HookAnswer | Way::StopAnswer | Way::Mailbox => return, // these keep every byte
+        }
+        let given = self.compose(&flight.messages, flight.way);
+        if comparable::alteration(&given, taken).is_none() {
+            return;
+        }
+        for message in &mut self.queue {
+            if flight.messages.contains(&message.meta.id) {
+                message.meta.altered = comparable::alteration(&words::spoken(message), taken);
+            }
         }
     }
 
@@ -412,13 +457,13 @@ impl Session {
         flight.is_some_and(|f| f.phase.touched_agent())
             && self
                 .flight_text()
-                .is_some_and(|ours| words::same(text, &ours))
+                .is_some_and(|ours| comparable::same(text, &ours))
     }
 
     /// What was accepted is on its way from us, or just arrived, whoever proved it.
     pub(super) fn is_ours(&self, text: &str) -> bool {
         let sent = |m: &Message| {
-            words::holds(text, &m.text) || words::holds(text, &framing::quoted(&m.text))
+            comparable::holds(text, &m.text) || comparable::holds(text, &framing::quoted(&m.text))
         };
         self.is_flight_text(text) || self.queue.iter().any(sent)
     }

@@ -30,6 +30,8 @@ const STASH_PATIENCE: i64 = 1_500;
 pub(super) const DEAF: i64 = 1_500;
 /// … and is looked at again after this.
 const DEAF_LOOK: i64 = 500;
+/// Something else than our text in the composer is waited for this long.
+const DIFFERS_LONGEST: i64 = 60_000;
 /// Looks at a composer that does not let go of our text before the owner is told.
 const ENTERS: u32 = 4;
 
@@ -72,7 +74,7 @@ impl Session {
         self.missing = None;
         let since = self.deaf_since.unwrap_or(now);
         if now.since(since) >= DEAF {
-            self.hold_flight(Hold::NotReading);
+            self.hold_flight(Hold::NotReading, now);
         }
         let waited = now.since(flight.since);
         self.flight_at = Some(now.plus((waited / 3).clamp(LOOK_SOONEST, DEAF_LOOK)));
@@ -89,7 +91,8 @@ impl Session {
         match (self.unspoken(), composer) {
             (Some(id), Some(Composer::Ours)) if idle => {
                 // the model had said nothing yet, so the agent took the prompt back: it is ours
-                self.set_message(&id, MessageState::Written { way: Way::Paste }, now);
+                let (way, why) = (Way::Paste, None);
+                self.set_message(&id, MessageState::Written { way, why }, now);
                 self.take_off(vec![id], Way::Paste, Phase::Verifying, now);
                 self.look_at_flight(now);
                 return;
@@ -138,9 +141,15 @@ impl Session {
         let waited = now.since(flight.phase_since);
         let missing = self.missing.take() == Some(flight.no);
         let Some(screen) = &evidence.screen else {
+            if waited >= PASTE_PATIENCE {
+                self.hold_flight(Hold::UnknownScreen, now);
+            }
             self.flight_at = Some(now.plus(500));
             return;
         };
+        if screen.composer == Composer::Ours {
+            self.settle_doubt();
+        }
         let left = match screen.composer {
             Composer::Empty => true,
             Composer::Hidden => evidence.proves_idle(), // a menu of the command's own
@@ -197,7 +206,7 @@ impl Session {
                 self.look_later(flight, 500, now);
             }
             Composer::Ours if flight.tries >= ENTERS && waited < PASTE_PATIENCE => {
-                self.hold_flight(Hold::NotTaken);
+                self.hold_flight(Hold::NotTaken, now);
                 self.flight_at = Some(now.plus(1000));
             }
             // in which context it would land is settled first
@@ -215,15 +224,59 @@ impl Session {
             }
             Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
             Composer::Draft | Composer::DraftOverStash | Composer::Stashed | Composer::Shell => {
-                // somebody types into it: what they do with it is theirs; if it is gone, we go on
-                if waited >= PROOF_PATIENCE {
-                    self.hold_flight(Hold::Draft);
-                    self.look_later(flight, 1_000, now);
-                } else {
-                    self.flight_at = Some(now.plus(30));
-                }
+                let shown = composer.clone();
+                self.composer_differs(flight, &shown, now);
             }
-            Composer::Hidden => self.look_later(flight, 300, now),
+            Composer::Hidden => {
+                if waited >= PASTE_PATIENCE && !dialog && !busy {
+                    self.hold_flight(Hold::UnknownScreen, now);
+                }
+                self.look_later(flight, 300, now);
+            }
+        }
+    }
+
+    /// Something else than our text stands in the composer: somebody types into it, or the agent
+    /// shows our text as nobody can recognise it. What they do with it is theirs; if it is gone, we
+    /// go on. Whoever waits behind it does not wait for ever.
+    fn composer_differs(&mut self, flight: &Flight, shown: &Composer, now: Timestamp) {
+        let waited = now.since(flight.phase_since);
+        if waited < PROOF_PATIENCE {
+            self.flight_at = Some(now.plus(30));
+            return;
+        }
+        let entered = flight.may_be_entered();
+        let why = match shown {
+            Composer::Shell => Hold::ShellMode,
+            Composer::Stashed => Hold::Stashed,
+            Composer::Draft | Composer::DraftOverStash if entered => Hold::Draft,
+            Composer::Draft
+            | Composer::DraftOverStash
+            | Composer::Empty
+            | Composer::Ours
+            | Composer::Hidden => Hold::NotShown,
+        };
+        // a turn that runs may still take it, and its end tells
+        let rests_since = flight.phase_since.max(self.rec.since);
+        let rests = self.rec.state == State::Idle && now.since(rests_since) >= DIFFERS_LONGEST;
+        // a handoff is not given up for this: it waits for people, who are told
+        if !rests || self.flight_purpose().is_handoffs() {
+            self.hold_flight(why, now);
+            self.look_later(flight, 1_000, now);
+        } else if entered {
+            let reason = "Enter was pressed, but the agent has not told of it and something else stands in its composer; it is not known whether it arrived, so it is not given again";
+            self.give_up(reason, now);
+        } else {
+            let reason = "it was pasted, but the composer shows something else, so Enter was not pressed; it is not known whether that is still sent. Attach and look: send what stands there, or remove it and send the message again";
+            self.give_up(reason, now);
+        }
+    }
+
+    /// Our text stands in the composer: what the agent accepted was something else.
+    fn settle_doubt(&mut self) {
+        if let Some(flight) = self.rec.flight.as_mut().filter(|f| f.doubtful) {
+            flight.doubtful = false;
+            self.journal();
         }
     }
 
@@ -296,6 +349,9 @@ impl Session {
                 let reason = "it left the composer, but the agent's record cannot be read; it is not known whether it arrived";
                 self.give_up(reason, now);
             }
+        } else if missing && flight.doubtful {
+            let reason = "after Enter the agent accepted a prompt that differs from it; it is not known whether that is this message, so it is not given again. Look with: sm output";
+            self.give_up(reason, now);
         } else if missing {
             self.requeue(now);
         } else {
@@ -346,6 +402,7 @@ impl Session {
             return;
         };
         self.flight_at = None;
+        self.told_hold = false;
         for id in flight.messages {
             self.fail(&id, reason.to_string(), now);
         }
@@ -392,18 +449,22 @@ impl Session {
                 self.look_at_flight(now);
                 true
             }
-            Composer::Draft
-            | Composer::DraftOverStash
-            | Composer::Stashed
-            | Composer::Shell
-            | Composer::Hidden => {
+            Composer::Draft | Composer::DraftOverStash | Composer::Stashed | Composer::Shell => {
+                if let Some(flight) = self.rec.flight.clone() {
+                    let shown = screen.composer.clone();
+                    self.composer_differs(&flight, &shown, now);
+                }
+                true
+            }
+            Composer::Hidden => {
                 self.flight_at = Some(now.plus(1_000));
                 true
             }
         }
     }
 
-    fn hold_flight(&mut self, why: Hold) {
+    pub(super) fn hold_flight(&mut self, why: Hold, now: Timestamp) {
+        self.set_written(Some(why.clone()), now);
         if !self.told_hold {
             self.told_hold = true;
             let text = format!(

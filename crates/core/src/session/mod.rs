@@ -486,7 +486,9 @@ impl Session {
         if self.queue[at].meta.state == state {
             return;
         }
-        let line = match state.reason() {
+        let altered = self.queue[at].meta.altered.clone();
+        let altered = altered.filter(|_| state.reached_agent());
+        let line = match state.reason().or(altered) {
             Some(reason) => format!("{id} {}: {reason}", state.word()),
             None => format!("{id} {}", state.word()),
         };

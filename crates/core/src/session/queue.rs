@@ -5,7 +5,11 @@ use crate::effect::NoticeKind;
 use crate::handoff::HandoffState;
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Hold, Message, MessageState, Mode, NewMessage, Purpose, Sender};
-use crate::{Effect, words};
+use crate::{Effect, comparable, words};
+
+/// Such a text is submitted by no agent, and would wait in its composer for an Enter.
+const NOTHING_TO_READ: &str =
+    "there is nothing in it to be read: only control characters, invisible ones or white space";
 
 impl Session {
     /// The same id is the same message: a repeat changes nothing.
@@ -27,6 +31,13 @@ impl Session {
         }
         if self.rec.state == State::Exited {
             self.fail(&id, self.exited_reason(), now);
+            return;
+        }
+        if self
+            .message(&id)
+            .is_some_and(|m| comparable::is_blank(&m.text))
+        {
+            self.fail(&id, NOTHING_TO_READ.into(), now);
             return;
         }
         if !matches!(self.rec.state, State::Idle) || self.rec.flight.is_some() {
@@ -139,6 +150,7 @@ impl Session {
             | Hold::LooksLikeCommand
             | Hold::UnknownScreen
             | Hold::NotTaken
+            | Hold::NotShown
             | Hold::NotReading => true,
             // the session's own state is told by itself
             Hold::WaitingForPerson

@@ -8,7 +8,7 @@ use super::landing::{FRESH, PASTE_PATIENCE};
 use super::{Flight, Phase, Session};
 use crate::effect::{Effect, Key};
 use crate::ids::Timestamp;
-use crate::message::{MessageState, Proof, Purpose, Way};
+use crate::message::{Hold, MessageState, Proof, Purpose, Way};
 use crate::signal::{Activity, Composer, Evidence};
 
 /// Text that became part of what somebody else writes is theirs after this.
@@ -109,7 +109,12 @@ impl Session {
             | Composer::Draft
             | Composer::DraftOverStash
             | Composer::Shell
-            | Composer::Hidden => self.flight_at = Some(later),
+            | Composer::Hidden => {
+                if waited >= THEIRS {
+                    self.hold_flight(Hold::UnknownScreen, now);
+                }
+                self.flight_at = Some(later);
+            }
         }
     }
 }

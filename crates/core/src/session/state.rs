@@ -271,6 +271,9 @@ pub struct Flight {
     /// Nobody can find out whether it was pasted: it is finished, and nothing is claimed.
     #[serde(default)]
     pub unsure: bool,
+    /// After its Enter the agent accepted a prompt that cannot be told for it: it is not given again.
+    #[serde(default)]
+    pub doubtful: bool,
     /// What stood in the composer of it was erased.
     #[serde(default)]
     pub erased: bool,

@@ -35,9 +35,9 @@ pub async fn send(
             "make a random one; the same id is the same message",
         )
     })?;
-    if body.text.trim().is_empty() {
+    if sm_core::comparable::is_blank(&body.text) {
         return Err(ApiError::bad(
-            "the message is empty",
+            "the message is empty: there is nothing in it to be read",
             "say something, or give it on standard input with -",
         ));
     }

@@ -3,11 +3,11 @@
 //! Its behaviour over time is in `turn` (the life of a turn) and `terminal` (paste and keys).
 
 use sm_core::AgentKind;
+use sm_core::comparable;
 use sm_core::ids::{ConversationId, Process, Timestamp};
 use sm_core::signal::{
     Activity, Composer, Evidence, Fact, PersonNeed, ScreenMark, ScreenReading, StatusReading,
 };
-use sm_core::words;
 use std::collections::VecDeque;
 
 /// Who put a text into the composer.
@@ -101,6 +101,8 @@ pub struct Agent {
     pub conversations: Vec<Conversation>,
     pub current: usize,
     pub composer: Pieces,
+    /// It shows something else than what stands in its composer.
+    pub draws_otherwise: bool,
     /// How it shows that its clear takes long.
     pub slow: Option<Slow>,
     /// A draft that was put aside; the next submit brings it back.
@@ -146,6 +148,7 @@ impl Agent {
             conversations: Vec::new(),
             current: 0,
             composer: Vec::new(),
+            draws_otherwise: false,
             slow: None,
             stash: None,
             dialog: None,
@@ -267,7 +270,7 @@ impl Agent {
             Composer::Stashed
         } else if text.is_empty() {
             Composer::Empty
-        } else if ours.is_some_and(|ours| words::same(ours, &text)) {
+        } else if !self.draws_otherwise && ours.is_some_and(|ours| comparable::same(ours, &text)) {
             Composer::Ours
         } else if self.stash.is_some() {
             Composer::DraftOverStash

@@ -2,6 +2,7 @@
 
 use super::agent::Stage;
 use super::world::{World, tr};
+use sm_core::comparable::is_ignorable;
 use sm_core::ids::{MessageId, SessionId};
 use sm_core::message::{Message, MessageState, Mode, NewMessage, Proof, Sender};
 use sm_core::{AgentKind, MessageChange, Outcome, State};
@@ -31,6 +32,11 @@ pub(super) fn is_uncertain(reason: &str) -> bool {
     reason.contains("before it was proven") || reason.contains("not known whether")
 }
 
+/// An agent may strip the rest.
+pub(super) fn visible(text: &str) -> String {
+    text.chars().filter(|c| !is_ignorable(*c)).collect()
+}
+
 fn is_alert(message: &Message) -> bool {
     message.meta.purpose.is_monitors()
 }
@@ -40,6 +46,7 @@ impl World {
     pub(super) fn check_said(&mut self, text: &str) {
         self.check_wake(text);
         self.check_alert_said(text);
+        let text = visible(text);
         self.check.said += 1;
         let base = self.check.said * 1_000_000;
         for no in 0..self.sent.len() {

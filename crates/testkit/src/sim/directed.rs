@@ -83,7 +83,7 @@ impl World {
     pub fn send_as(&mut self, new: NewMessage) -> usize {
         let no = self.sent.len();
         self.sent.push(Sent {
-            mark: new.text.clone(),
+            mark: super::check::visible(&new.text),
             new,
             accepted: false,
             in_conversation: 0,

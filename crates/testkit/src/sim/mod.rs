@@ -19,7 +19,10 @@
 //! - a sample that nobody took is kept in the place of the one before it, and told among the events of
 //!   the spool by its time.
 //!
-//! Not played: reports of older scripts, windows of several sizes, shell mode, texts that composers change or that are spilled to files, full disks, and
+//! A composer may show something else than was pasted for as long as it stands there, and an agent
+//! may strip characters of what it takes.
+//!
+//! Not played: reports of older scripts, windows of several sizes, shell mode, texts that are spilled to files, full disks, and
 //! two people. A person never replaces a pasted text by one of
 //! the same length between the look and the key: the guard could not tell. An agent without a status
 //! file whose hooks are all lost after an unheard `/clear`, while a person submits our text, gets it

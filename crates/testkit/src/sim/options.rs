@@ -48,6 +48,10 @@ pub struct Faults {
     pub notice_lost: u32,
     /// The agent drops Enter.
     pub enter_swallowed: u32,
+    /// The composer shows something else than was pasted, for as long as it stands there.
+    pub draws_otherwise: u32,
+    /// The agent strips invisible characters of a prompt, and normalises it.
+    pub strips: u32,
     /// Everything that takes a while takes long.
     pub slow: u32,
     /// At every crash point.
@@ -208,6 +212,17 @@ impl Options {
             12 => 25, // more than fit into a row of answers
             few => few.min(7),
         };
+        // of their own, so that the schedules without them stay as they were
+        let mut rng_of_texts = Rng::new(seed.rotate_left(7) ^ 0x7E87);
+        let mut rewrites = |often: u64, most: u64| match rng_of_texts.below(10) < often {
+            true => u32::try_from(1 + rng_of_texts.below(most)).unwrap_or(1),
+            false => 0,
+        };
+        let faults = Faults {
+            draws_otherwise: rewrites(3, 400),
+            strips: rewrites(4, 1_000),
+            ..faults
+        };
         Self {
             agent,
             faults,
@@ -242,6 +257,7 @@ impl Options {
             }
         };
         let faults = &mut options.faults;
+        (faults.draws_otherwise, faults.strips) = (0, 0); // see the directed cases
         faults.clear_ignored = some(2, 500);
         faults.clear_slow = some(3, 500);
         faults.prompt_vanishes = some(1, 900);
@@ -269,6 +285,7 @@ impl Options {
         if options.agent == AgentKind::Generic {
             options.agent = AgentKind::Claude;
         }
+        (options.faults.draws_otherwise, options.faults.strips) = (0, 0);
         options.person.prompts = options.person.prompts.max(150);
         options.person.compacts = u32::try_from(rng.below(3) * rng.below(60)).unwrap_or(0);
         let mut some = |often: u64, most: u64| match rng.below(10) < often {

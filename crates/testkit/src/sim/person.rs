@@ -259,7 +259,14 @@ impl World {
         if stray && !theirs {
             self.at(4_000, Item::Person(Act::Erase)); // text of sm's that nobody wants any more
         }
-        if theirs || self.agent.composer.len() > 1 {
+        // a handoff leaves what nobody recognises to people, and tells them
+        let handing_off = self.daemon.session.record().open_handoff().is_some();
+        let told = self.daemon.session.queue().iter().any(|m| {
+            let why = Some(Hold::NotShown);
+            matches!(&m.meta.state, MessageState::Written { why: told, .. } if *told == why)
+        });
+        let asked = handing_off && told && self.agent.draws_otherwise;
+        if theirs || self.agent.composer.len() > 1 || asked {
             let after = self.rng.between(200, 4_000);
             let act = if self.rng.chance(500) {
                 Act::Submit

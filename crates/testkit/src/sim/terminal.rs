@@ -36,7 +36,12 @@ impl World {
             tr!(self, "the paste went into a dialog: ignored");
             return;
         }
-        tr!(self, "composer += {text:?} (sm)");
+        self.agent.draws_otherwise = self.fault(self.options.faults.draws_otherwise);
+        let otherwise = self.agent.draws_otherwise;
+        tr!(
+            self,
+            "composer += {text:?} (sm; drawn otherwise: {otherwise})"
+        );
         self.agent.composer.push((Author::Sm, text));
     }
 

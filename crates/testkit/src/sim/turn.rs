@@ -7,7 +7,7 @@ use super::world::{Act, AgentStep, Item, World, tr};
 use sm_core::handoff::Trigger;
 use sm_core::ids::Timestamp;
 use sm_core::signal::{BreakReason, Came, ContextSource, Fact, PersonNeed, Signal};
-use sm_core::{AgentKind, Answer};
+use sm_core::{AgentKind, Answer, comparable};
 
 /// Stop answers in a row that still make a request.
 const CLAUDE_STOP_CAP: u32 = 8;
@@ -174,7 +174,12 @@ impl World {
     }
 
     /// Enter on a text, by whoever.
-    pub(super) fn submit(&mut self, pieces: Pieces) {
+    pub(super) fn submit(&mut self, mut pieces: Pieces) {
+        if self.agent.kind != AgentKind::Generic && self.fault(self.options.faults.strips) {
+            for (_, text) in &mut pieces {
+                text.retain(|c| !comparable::is_ignorable(c));
+            }
+        }
         let text = text_of(&pieces);
         if text.starts_with("Read /") && self.fault(self.options.faults.prompt_vanishes) {
             tr!(self, "fault: the prompt vanishes");

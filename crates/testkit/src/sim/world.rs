@@ -287,7 +287,7 @@ impl World {
     }
 
     pub(super) fn fault(&mut self, per_mille: u32) -> bool {
-        !self.calm && self.rng.chance(per_mille)
+        per_mille > 0 && !self.calm && self.rng.chance(per_mille)
     }
 
     /// The next thing happens. False: nothing is left to happen.
@@ -397,7 +397,7 @@ impl World {
         } else if self.options.active_ms > 0 && self.rng.chance(80) {
             format!("/slash {mark}")
         } else if no % 3 == 1 {
-            format!("two lines\nof {mark}")
+            format!("two\u{ad} lines\u{200b}\nof {mark}\u{fe0f}")
         } else {
             format!("do {mark}")
         };

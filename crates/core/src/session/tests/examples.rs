@@ -8,7 +8,13 @@ fn an_idle_agent_gets_a_paste_then_enter_and_the_hook_proves_it() {
     b.send("m1", "hello");
     let entered = b.paste();
     assert_eq!(keys(&entered), [Key::Enter]);
-    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::Paste,
+            why: None
+        }
+    );
     b.accepts("hello");
     assert_eq!(
         b.receipt("m1"),
@@ -85,7 +91,8 @@ fn an_important_message_takes_the_next_hook() {
     assert_eq!(
         b.receipt("m1"),
         MessageState::Written {
-            way: Way::HookAnswer
+            way: Way::HookAnswer,
+            why: None,
         }
     );
 }
@@ -118,7 +125,8 @@ fn an_answer_the_agent_never_took_goes_back_into_the_queue() {
     assert_eq!(
         b.receipt("m1"),
         MessageState::Written {
-            way: Way::StopAnswer
+            way: Way::StopAnswer,
+            why: None,
         }
     );
     b.wait(2_000);
@@ -132,7 +140,8 @@ fn an_answer_the_agent_never_took_goes_back_into_the_queue() {
     let again = !matches!(
         b.receipt("m1"),
         MessageState::Written {
-            way: Way::StopAnswer
+            way: Way::StopAnswer,
+            why: None,
         }
     );
     assert!(again, "{:?}", b.receipt("m1"));
@@ -299,7 +308,10 @@ fn a_message_that_our_interrupt_brought_back_is_entered_again() {
     assert_eq!(b.state(), "idle");
     assert_eq!(
         b.receipt("m1"),
-        MessageState::Written { way: Way::Paste },
+        MessageState::Written {
+            way: Way::Paste,
+            why: None
+        },
         "its receipt does not claim what is not so any more"
     );
     let outcome = b.evidence(screen(Composer::Ours, Activity::Idle));

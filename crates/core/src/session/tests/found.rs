@@ -184,7 +184,13 @@ fn a_text_the_mailbox_has_taken_is_not_given_again_because_of_a_clear() {
         },
     );
     b.on(Event::Hook(clear));
-    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Mailbox });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::Mailbox,
+            why: None
+        }
+    );
     b.accepts("<task-notification>hello");
     assert_eq!(b.receipt("m1").word(), "submitted");
 }
@@ -231,7 +237,13 @@ fn a_text_that_left_the_composer_may_be_in_the_agents_hands_until_it_rests() {
             b.evidence(screen(Composer::Empty, Activity::Idle));
         }
     }
-    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::Paste,
+            why: None
+        }
+    );
 }
 
 #[test]
@@ -242,7 +254,13 @@ fn one_look_is_not_enough_to_call_a_text_lost() {
     b.paste();
     b.wait(5_000);
     b.evidence(screen(Composer::Empty, Activity::Idle));
-    assert_eq!(b.receipt("m1"), MessageState::Written { way: Way::Paste });
+    assert_eq!(
+        b.receipt("m1"),
+        MessageState::Written {
+            way: Way::Paste,
+            why: None
+        }
+    );
     b.on(user_text("hello", b.now));
     assert_eq!(b.receipt("m1").word(), "submitted");
 }

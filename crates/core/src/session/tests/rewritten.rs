@@ -1,0 +1,145 @@
+//! Agents and terminals that make something else of a text than was given: exactly once does not
+//! rest on the same bytes, and nobody waits for ever behind what nobody recognises.
+
+use super::*;
+
+#[test]
+fn a_prompt_of_which_the_agent_stripped_characters_is_ours() {
+    for (given, taken, told) in [
+        (
+            "⚠\u{fe0f} ab\u{e0041}cd",
+            "⚠ abcd",
+            "2 invisible characters",
+        ),
+        (
+            "ab\u{34f}cd",
+            "abcd",
+            "1 invisible character of it (U+034F)",
+        ),
+        ("see \u{e000} there", "see there", "U+E000"),
+        ("e\u{301}te\u{301}", "été", "normalised"),
+    ] {
+        let mut b = Bench::idle();
+        b.send("m1", given);
+        b.paste();
+        b.accepts(taken);
+        let (way, proof) = (Way::Paste, Proof::Hook);
+        assert_eq!(b.receipt("m1"), MessageState::Submitted { way, proof });
+        let reason = b.session.message(&MessageId::new("m1").unwrap()).unwrap();
+        let reason = reason.meta.reason().unwrap_or_default();
+        assert!(reason.contains(told), "{given:?}: {reason}");
+        b.stops();
+        for _ in 0..30 {
+            b.wait(1_000);
+            if b.session.probe.is_some() {
+                let looked = b.evidence(screen(Composer::Empty, Activity::Idle));
+                assert!(!pasted(&looked), "{given:?} is given again");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_be_ours_beyond_recognition_is_not_given_again() {
+    let mut b = Bench::idle();
+    b.send("m1", "RUN: echo ran >> ran.txt");
+    b.paste();
+    b.accepts("what an agent may make of it");
+    b.stops();
+    b.ends_unknown("m1", || screen(Composer::Empty, Activity::Idle));
+}
+
+#[test]
+fn what_still_stands_in_the_composer_was_not_what_the_agent_accepted() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.paste();
+    b.accepts("<task-notification>a task has ended");
+    b.stops();
+    b.wait(5_000);
+    let again = b.evidence(screen(Composer::Ours, Activity::Idle));
+    assert_eq!(keys(&again), [Key::Enter]);
+    b.accepts("hello");
+    let (way, proof) = (Way::Paste, Proof::Hook);
+    assert_eq!(b.receipt("m1"), MessageState::Submitted { way, proof });
+}
+
+#[test]
+fn a_composer_that_shows_something_else_is_told_and_holds_up_nobody_for_ever() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.send("m2", "and then this");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.was_pasted(1);
+    let mut told = 0;
+    for _ in 0..10 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let looked = b.evidence(screen(Composer::Draft, Activity::Idle));
+            assert_eq!(keys(&looked), [], "nobody knows what it would enter");
+            told += looked
+                .effects
+                .iter()
+                .filter(|e| matches!(e, Effect::Notify(_)))
+                .count();
+        }
+    }
+    let (way, why) = (Way::Paste, Some(Hold::NotShown));
+    assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
+    assert_eq!(told, 1);
+    b.ends_unknown("m1", || screen(Composer::Draft, Activity::Idle));
+    assert_eq!(b.receipt("m2"), MessageState::Held { why: Hold::Draft });
+    b.wait(20_000);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.wait(10);
+    assert!(b.session.record().flight.is_some(), "the next one goes on");
+}
+
+#[test]
+fn a_screen_that_never_shows_the_composer_again_is_told() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.was_pasted(1);
+    for _ in 0..30 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Hidden, Activity::Unknown));
+        }
+    }
+    let (way, why) = (Way::Paste, Some(Hold::UnknownScreen));
+    assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
+}
+
+#[test]
+fn a_message_that_nobody_can_read_fails_at_once_and_blocks_nobody() {
+    for text in ["\u{1}\u{1b}\u{7}", "\u{200b}\u{feff}", " \u{fe0f}\n"] {
+        let mut b = Bench::idle();
+        b.send("m1", text);
+        let MessageState::Failed { reason } = b.receipt("m1") else {
+            panic!("{text:?}: {:?}", b.receipt("m1"))
+        };
+        assert!(reason.contains("nothing in it to be read"), "{reason}");
+        b.send("m2", "hello");
+        assert_eq!(keys(&b.paste()), [Key::Enter]);
+    }
+}
+
+#[test]
+fn a_command_for_a_shell_that_a_person_asked_for_is_entered_and_not_run_twice() {
+    let mut b = Bench::idle();
+    let mut m = message("m1", "!touch here");
+    m.raw = true;
+    b.on(Event::Send(m));
+    let entered = b.paste();
+    assert_eq!(keys(&entered), [Key::Enter]);
+    for _ in 0..5 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            let looked = b.evidence(screen(Composer::Empty, Activity::Idle));
+            assert!(!pasted(&looked));
+        }
+    }
+    let state = b.receipt("m1");
+    assert!(state.reached_agent(), "{state:?}");
+}
