@@ -11,6 +11,7 @@ pub mod process;
 pub mod real;
 pub mod sessions;
 pub mod sim;
+pub mod texts;
 pub mod tmux;
 mod wait;
 

@@ -12,6 +12,7 @@ pub mod handoff;
 pub mod joined;
 pub mod ledger;
 pub mod run;
+pub mod texts;
 
 use std::cell::RefCell;
 use std::fs::File;

@@ -23,6 +23,7 @@ mod people;
 mod run;
 mod run_joined;
 mod soak;
+mod texts;
 mod turns;
 
 use common::{World, occurrences};

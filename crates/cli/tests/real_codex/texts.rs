@@ -1,6 +1,7 @@
 //! Texts arrive byte for byte.
 
 use crate::common::World;
+use crate::common::texts::{corpus, each_arrives_once, random};
 use crate::{exactly_once, once, submit};
 
 #[test]
@@ -106,4 +107,23 @@ fn a_text_that_a_shell_would_run_holds_up_nobody() {
     once(&world, "!touch ran-by-a-shell");
     once(&world, "and an ordinary one");
     assert!(!world.env.project().join("ran-by-a-shell").exists());
+}
+
+macro_rules! corpus_tests {
+    ($($name:ident: $cases:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let Some(world) = World::codex(stringify!($name)) else { return };
+            world.start_idle("one", &[]);
+            each_arrives_once(&world, "one", $cases);
+        })*
+    };
+}
+
+corpus_tests! {
+    unicode_texts_arrive_once_1: corpus(0, 4);
+    unicode_texts_arrive_once_2: corpus(1, 4);
+    unicode_texts_arrive_once_3: corpus(2, 4);
+    unicode_texts_arrive_once_4: corpus(3, 4);
+    made_up_texts_arrive_once: random(0..12);
 }

@@ -1,0 +1,47 @@
+//! Texts from all of Unicode, each given once to a real program, with the queue moving on.
+
+use super::{World, occurrences};
+use sm_testkit::texts;
+
+/// Sends every text, one after the other; each has to be proven, and is in the conversation once.
+#[track_caller]
+pub fn each_arrives_once<'a>(
+    world: &World,
+    session: &str,
+    cases: impl Iterator<Item = (&'a str, String)>,
+) {
+    let mut marks = Vec::new();
+    for (no, (what, text)) in cases.enumerate() {
+        let mark = format!("[case {no} of many]");
+        let message = world.send_wait(session, &format!("{text} {mark}"), &[]);
+        assert!(
+            message["proof"] == "hook" || message["proof"] == "transcript",
+            "{what}: {message}"
+        );
+        world.request_with(&mark);
+        world.wait_state(session, "idle");
+        marks.push((what, mark));
+    }
+    let closing = "the closing words of many";
+    world.send_wait(session, closing, &[]);
+    let last = world.request_with(closing);
+    for (what, mark) in marks {
+        assert_eq!(
+            occurrences(&last, &mark),
+            1,
+            "{what}\n{}",
+            world.about(session)
+        );
+    }
+}
+
+/// A part of the corpus: every `of`th text from `part` on.
+pub fn corpus(part: usize, of: usize) -> impl Iterator<Item = (&'static str, String)> {
+    let cases = texts::UNICODE.iter().skip(part).step_by(of);
+    cases.map(|(what, text)| (*what, (*text).to_owned()))
+}
+
+/// Made-up texts that begin with no sign of a command.
+pub fn random(seeds: std::ops::Range<u64>) -> impl Iterator<Item = (&'static str, String)> {
+    seeds.map(|seed| ("made up", format!("{seed}: {}", texts::random(seed))))
+}

@@ -1,0 +1,104 @@
+//! Texts that a composer draws, strips or rewrites in its own way: each arrives once.
+
+use crate::common::World;
+use crate::common::texts::{corpus, each_arrives_once, random};
+use crate::{FREE, claude};
+use sm_testkit::wait_until;
+use std::time::Duration;
+
+fn newest(test: &str) -> Option<World> {
+    let world = World::claude_newest(test)?;
+    world
+        .model
+        .control(|control| control.reply = Some("ok".into()));
+    Some(world)
+}
+
+macro_rules! corpus_tests {
+    ($($name:ident: $world:ident, $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            let Some(world) = $world(stringify!($name)) else { return };
+            world.start_idle("api", &FREE);
+            each_arrives_once(&world, "api", corpus($part, 4));
+        })*
+    };
+}
+
+corpus_tests! {
+    unicode_texts_arrive_once_1: claude, 0;
+    unicode_texts_arrive_once_2: claude, 1;
+    unicode_texts_arrive_once_3: claude, 2;
+    unicode_texts_arrive_once_4: claude, 3;
+    unicode_texts_arrive_once_on_the_newest_1: newest, 0;
+    unicode_texts_arrive_once_on_the_newest_2: newest, 1;
+    unicode_texts_arrive_once_on_the_newest_3: newest, 2;
+    unicode_texts_arrive_once_on_the_newest_4: newest, 3;
+}
+
+#[test]
+fn made_up_texts_arrive_once() {
+    let Some(world) = claude("made_up_texts_arrive_once") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    each_arrives_once(&world, "api", random(0..12));
+}
+
+#[test]
+fn made_up_texts_arrive_once_on_the_newest() {
+    let Some(world) = newest("made_up_texts_arrive_once_on_the_newest") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    each_arrives_once(&world, "api", random(12..24));
+}
+
+/// It once ran five times, and was reported failed.
+#[test]
+fn a_command_with_invisible_characters_is_run_once_on_the_newest() {
+    let Some(world) = newest("a_command_with_invisible_characters_is_run_once_on_the_newest")
+    else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    for (no, c) in ['\u{fe0f}', '\u{e0041}', '\u{e0100}', '\u{34f}']
+        .iter()
+        .enumerate()
+    {
+        let message = world.send_wait("api", &format!("RUN: echo ran >> ran{no}.txt{c}"), &[]);
+        let reason = message["reason"].as_str().unwrap_or_default();
+        assert!(reason.contains("removed 1 invisible"), "{message}");
+        world.wait_state("api", "idle");
+    }
+    world.send_wait("api", "and the next one", &[]);
+    for no in 0..4 {
+        let ran = world.env.project().join(format!("ran{no}.txt"));
+        assert_eq!(std::fs::read_to_string(ran).unwrap(), "ran\n", "{no}");
+    }
+}
+
+fn a_raw_command_for_a_shell(world: &World) {
+    world.start_idle("api", &FREE);
+    let id = world.send("api", "!touch ran-by-a-shell", &["--raw"]);
+    let ran = world.env.project().join("ran-by-a-shell");
+    let there = wait_until(Duration::from_secs(60), || ran.exists().then_some(()));
+    assert!(there.is_some(), "{}", world.about("api"));
+    world.wait_message("api", &id, "submitted");
+    world.send_wait("api", "and the next one", &[]);
+}
+
+#[test]
+fn a_raw_command_for_a_shell_is_entered_and_blocks_nobody() {
+    if let Some(world) = claude("a_raw_command_for_a_shell_is_entered_and_blocks_nobody") {
+        a_raw_command_for_a_shell(&world);
+    }
+}
+
+#[test]
+fn a_raw_command_for_a_shell_is_entered_and_blocks_nobody_on_the_newest() {
+    let test = "a_raw_command_for_a_shell_is_entered_and_blocks_nobody_on_the_newest";
+    if let Some(world) = newest(test) {
+        a_raw_command_for_a_shell(&world);
+    }
+}
