@@ -27,7 +27,7 @@ test: check agents browser
 	@tools/test.sh
 
 check:
-	@tools/needs.sh cc tmux curl jq
+	@tools/needs.sh cc tmux curl jq zsh fish
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
 

@@ -2,9 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use std::ffi::OsStr;
 
+use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::CompleteEnv;
+use clap_complete::engine::{ArgValueCompleter, CompletionCandidate};
+
+use crate::config::Config;
 use crate::generate::{DocumentArgs, GenerateArgs};
+use crate::models;
+use crate::session;
+use crate::setup::Folders;
 
 /// sm's own coding agent; `sm agent` and `sm generate` start it.
 #[derive(Debug, Parser)]
@@ -51,7 +59,7 @@ pub struct AgentArgs {
     /// With -p: every event as a line of JSON; the last one is the result.
     #[arg(long, requires = "print")]
     pub json: bool,
-    /// The model, as PROVIDER/ID.
+    /// The model, as PROVIDER/ID, or any part of it that fits only one.
     #[arg(long, value_name = "MODEL")]
     pub model: Option<String>,
     /// How long the model thinks: off, minimal, low, medium, high or xhigh.
@@ -81,4 +89,79 @@ pub struct AgentArgs {
     /// Plain text for screen readers and simple terminals.
     #[arg(long)]
     pub plain: bool,
+}
+
+/// Answers a shell that completes a line of `sm agent` or `sm generate`. Whether one has asked.
+/// Whatever fails, nothing is offered and nothing is printed.
+pub fn completed() -> bool {
+    const VARIABLE: &str = "SM_COMPLETE";
+    if std::env::var_os(VARIABLE).is_none_or(|shell| shell.is_empty() || shell == "0") {
+        return false;
+    }
+    let here = std::env::current_dir().ok();
+    let _ = CompleteEnv::with_factory(|| {
+        Cli::command().mut_subcommands(|command| {
+            command.mut_args(|argument| match argument.get_id().as_str() {
+                "model" => argument.add(ArgValueCompleter::new(|typed: &OsStr| {
+                    offered(typed, known_models())
+                })),
+                "resume" => argument.add(ArgValueCompleter::new(|typed: &OsStr| {
+                    offered(typed, known_sessions())
+                })),
+                "thinking" => argument.add(ArgValueCompleter::new(|typed: &OsStr| {
+                    let levels = ["off", "minimal", "low", "medium", "high", "xhigh"];
+                    offered(
+                        typed,
+                        levels.map(|level| (level.into(), String::new())).into(),
+                    )
+                })),
+                _ => argument,
+            })
+        })
+    })
+    .var(VARIABLE)
+    .bin("sm")
+    .completer("sm")
+    .try_complete(std::env::args_os(), here.as_deref());
+    true
+}
+
+/// Those that have what was typed; any part of a name will do, so any part is completed.
+fn offered(typed: &OsStr, all: Vec<(String, String)>) -> Vec<CompletionCandidate> {
+    let typed = typed.to_string_lossy().to_lowercase();
+    all.into_iter()
+        .filter(|(value, _)| value.to_lowercase().contains(&typed))
+        .map(|(value, about)| {
+            let about = Some(about).filter(|about| !about.is_empty());
+            CompletionCandidate::new(value).help(about.map(Into::into))
+        })
+        .collect()
+}
+
+/// Those that are known without asking a server: somebody waits.
+fn known_models() -> Vec<(String, String)> {
+    let config = Folders::from_env()
+        .ok()
+        .and_then(|folders| Config::load(&folders.config).ok())
+        .unwrap_or_default();
+    let names = models::written(&config);
+    names
+        .into_iter()
+        .map(|name| (name, String::new()))
+        .collect()
+}
+
+fn known_sessions() -> Vec<(String, String)> {
+    let (Ok(folders), Ok(cwd)) = (Folders::from_env(), std::env::current_dir()) else {
+        return Vec::new();
+    };
+    session::list(&folders.sessions, &cwd)
+        .into_iter()
+        .take(100)
+        .map(|summary| {
+            let about = summary.title.or(summary.first_message).unwrap_or_default();
+            let about: String = about.chars().filter(|c| !c.is_control()).take(60).collect();
+            (summary.header.id, about)
+        })
+        .collect()
 }

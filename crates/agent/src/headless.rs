@@ -109,7 +109,12 @@ pub async fn run(
                 outcome,
             } if handing => {
                 begun = true;
-                if matches!(outcome, HandoffOutcome::Nothing | HandoffOutcome::Busy(_)) {
+                if matches!(
+                    outcome,
+                    HandoffOutcome::Nothing
+                        | HandoffOutcome::NotCompacted(_)
+                        | HandoffOutcome::Busy(_)
+                ) {
                     telling.tell(&update, &mut out);
                     break;
                 }
@@ -280,6 +285,7 @@ impl Telling {
             | Update::Title(_)
             | Update::Model { .. }
             | Update::Todos(_)
+            | Update::Prompts(_)
             | Update::ShellDone { .. }
             | Update::Ended => {}
         }
@@ -317,9 +323,11 @@ impl Telling {
                 }
                 self.handoffs.push(line);
             }
+            HandoffOutcome::Compacted => {}
             HandoffOutcome::Cancelled if !automatic => self.interrupted = true,
             HandoffOutcome::Cancelled => {}
             HandoffOutcome::Empty
+            | HandoffOutcome::NotCompacted(_)
             | HandoffOutcome::Failed(_)
             | HandoffOutcome::Nothing
             | HandoffOutcome::Busy(_) => {
@@ -392,6 +400,8 @@ fn name(outcome: &HandoffOutcome) -> &'static str {
         HandoffOutcome::Empty => "empty",
         HandoffOutcome::Failed(_) => "failed",
         HandoffOutcome::Nothing => "nothing",
+        HandoffOutcome::Compacted => "compacted",
+        HandoffOutcome::NotCompacted(_) => "not_compacted",
         HandoffOutcome::Busy(_) => "busy",
     }
 }

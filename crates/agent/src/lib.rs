@@ -16,6 +16,7 @@ pub mod prompt;
 pub mod session;
 pub mod setup;
 pub mod slash;
+pub mod templates;
 pub mod tools;
 pub mod tui;
 pub mod turn;

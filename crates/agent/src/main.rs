@@ -12,9 +12,13 @@ use sm_agent::host::Host;
 use sm_agent::managed::Managed;
 use sm_agent::session;
 use sm_agent::setup::{self, Folders, Ready, SetupError};
+use sm_agent::templates;
 use sm_agent::tui;
 
 fn main() -> ExitCode {
+    if sm_agent::args::completed() {
+        return ExitCode::SUCCESS;
+    }
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
         Err(error) => {
@@ -67,6 +71,7 @@ async fn attended(args: &AgentArgs) -> ExitCode {
         notices: ready.notices,
         prompt: args.prompt.clone(),
         config: ready.options.config.clone(),
+        templates: templates::load(&folders.prompts(&ready.options.cwd)),
     };
     let cwd = ready.options.cwd.clone();
     let (commands, updates) = Host::start(ready.options, ready.opening);
@@ -94,7 +99,22 @@ async fn unattended(args: &AgentArgs, text: &str) -> ExitCode {
     if text.trim().is_empty() {
         return complain("the prompt is empty", headless::USAGE);
     }
-    let order = match headless::order(&text) {
+    let text = match Folders::from_env() {
+        Ok(folders) if text.starts_with('/') => {
+            let cwd = args.cwd.clone().unwrap_or_else(|| PathBuf::from("."));
+            let templates = templates::load(&folders.prompts(&cwd));
+            // What a template says is a prompt, whatever it begins with.
+            templates::expand(&text, &templates)
+                .map(Ok)
+                .unwrap_or(Err(text))
+        }
+        _ => Err(text),
+    };
+    let order = match text {
+        Ok(prompt) => Ok(sm_agent::host::Command::Prompt(prompt)),
+        Err(text) => headless::order(&text),
+    };
+    let order = match order {
         Ok(order) => order,
         Err(why) => return complain(&why, headless::USAGE),
     };

@@ -25,8 +25,12 @@ no model is configured, and no Ollama or llama.cpp server answers on this machin
 pub enum ModelError {
     #[error("{GETTING_STARTED}")]
     NotConfigured,
-    #[error("{0:?} is no model: write PROVIDER/ID, such as anthropic/claude-sonnet-4-5")]
+    #[error(
+        "{0:?} is no model, nor part of the name of one that can be had here: write PROVIDER/ID, such as anthropic/claude-sonnet-4-5; /model lists those that are known"
+    )]
     NoName(String),
+    #[error("{part:?} fits several models: {}; write more of the name", names.join(", "))]
+    Several { part: String, names: Vec<String> },
     #[error(
         "there is no provider {0:?}: anthropic, openai, openrouter, ollama and llama.cpp are known; another one needs api and base_url under [providers.{0}] in agent.toml"
     )]
@@ -98,10 +102,44 @@ const KNOWN: [Known; 5] = [
     },
 ];
 
-/// What is asked where a key is in the environment and no model is named.
-const DEFAULTS: [(&str, &str); 2] = [
-    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
-    ("OPENAI_API_KEY", "openai/gpt-5.1"),
+/// What can be asked where there is a key for the provider; the first where no model is named.
+const OFFERED: [(&str, &str, &[&str]); 2] = [
+    (
+        "ANTHROPIC_API_KEY",
+        "anthropic",
+        &[
+            "claude-sonnet-4-5",
+            "claude-opus-4-5",
+            "claude-haiku-4-5",
+            "claude-sonnet-4-6",
+            "claude-opus-4-6",
+            "claude-opus-4-7",
+            "claude-opus-4-8",
+            "claude-opus-4-1",
+        ],
+    ),
+    (
+        "OPENAI_API_KEY",
+        "openai",
+        &[
+            "gpt-5.1",
+            "gpt-5.1-codex-mini",
+            "gpt-5.2",
+            "gpt-5.2-pro",
+            "gpt-5.3-codex",
+            "gpt-5.4",
+            "gpt-5.4-mini",
+            "gpt-5.4-nano",
+            "gpt-5.5",
+            "gpt-5",
+            "gpt-5-mini",
+            "gpt-5-nano",
+            "gpt-4.1",
+            "gpt-4o",
+            "o3",
+            "o4-mini",
+        ],
+    ),
 ];
 
 /// The model of this name, with its key. `variable` reads the environment.
@@ -143,6 +181,7 @@ pub async fn choose(
             .map(|found| found.model)
             .ok_or(ModelError::NotConfigured);
     };
+    let name = full_name(&name, config, variable, places).await?;
     let mut model = model(&name, config, variable).await?;
     let local = matches!(model.provider.as_str(), "ollama" | "llama.cpp");
     if local
@@ -163,9 +202,62 @@ pub async fn choose(
 pub fn default_name(config: &Config, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
     let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     config.model.clone().or_else(|| {
-        let found = DEFAULTS.iter().find(|(name, _)| set(name));
-        found.map(|(_, model)| (*model).to_owned())
+        let found = OFFERED.iter().find(|(name, _, _)| set(name));
+        found.and_then(|(_, provider, ids)| Some(format!("{provider}/{}", ids.first()?)))
     })
+}
+
+/// The name that is meant by any part of it that fits only one. `PROVIDER/ID` is taken as it is,
+/// also for a model that nobody has heard of.
+pub async fn full_name(
+    part: &str,
+    config: &Config,
+    variable: &(dyn Fn(&str) -> Option<String> + Sync),
+    places: &sm_llm::Places,
+) -> Result<String, ModelError> {
+    let is_provider = part.split_once('/').is_some_and(|(provider, id)| {
+        let known = KNOWN.iter().any(|known| known.name == provider);
+        !id.is_empty() && (known || config.providers.contains_key(provider))
+    });
+    if is_provider {
+        return Ok(part.to_owned());
+    }
+    match matching(part, &named(config, variable, Vec::new())) {
+        Err(ModelError::NoName(_)) => {}
+        found => return found,
+    }
+    let local = sm_llm::local_servers_at(places).await;
+    let local = local
+        .into_iter()
+        .map(|found| format!("{}/{}", found.model.provider, found.model.id));
+    matching(part, &local.collect::<Vec<_>>())
+}
+
+/// The one name that has this part, whatever its case; an id that is exactly it goes first.
+fn matching(part: &str, names: &[String]) -> Result<String, ModelError> {
+    let wanted = part.trim().to_lowercase();
+    let id = |name: &&String| {
+        let name = name.to_lowercase();
+        name.split_once('/').is_some_and(|(_, id)| id == wanted)
+    };
+    let has = |name: &&String| !wanted.is_empty() && name.to_lowercase().contains(&wanted);
+    let exact: Vec<&String> = names.iter().filter(id).collect();
+    let found = match exact.as_slice() {
+        [_] => exact,
+        _ => names.iter().filter(has).collect(),
+    };
+    match found.as_slice() {
+        [name] => Ok((*name).clone()),
+        [] => Err(ModelError::NoName(part.chars().take(100).collect())),
+        several => Err(ModelError::Several {
+            part: part.chars().take(100).collect(),
+            names: several
+                .iter()
+                .take(10)
+                .map(|name| (*name).clone())
+                .collect(),
+        }),
+    }
 }
 
 /// Names that can be taken as they are: what the configuration names, what there is a key for in
@@ -192,13 +284,20 @@ fn named(
     local: Vec<String>,
 ) -> Vec<String> {
     let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-    let keys = DEFAULTS.iter().filter(|(name, _)| set(name));
+    let has_key = |name: &str, provider: &str| {
+        let settings = config.providers.get(provider);
+        set(name) || settings.is_some_and(|s| s.key.is_some() || !s.key_command.is_empty())
+    };
+    let keys = OFFERED
+        .iter()
+        .filter(|(name, provider, _)| has_key(name, provider))
+        .flat_map(|(_, provider, ids)| ids.iter().map(move |id| format!("{provider}/{id}")));
     let all = config
         .model
         .iter()
         .chain(config.models.keys())
         .cloned()
-        .chain(keys.map(|(_, model)| (*model).to_owned()))
+        .chain(keys)
         .chain(local);
     let mut names: Vec<String> = Vec::new();
     for name in all {
@@ -423,12 +522,64 @@ mod tests {
     fn what_is_offered_is_what_can_be_taken() {
         let config = config("model = \"a/b\"\n[models.\"c/d\"]\nwindow = 1_000\n");
         let local = vec!["ollama/qwen3".to_owned(), "a/b".to_owned()];
+        let names = named(&config, &environment, local);
         assert_eq!(
-            named(&config, &environment, local),
-            ["a/b", "c/d", "anthropic/claude-sonnet-4-5", "ollama/qwen3"]
+            names.get(..3).unwrap(),
+            ["a/b", "c/d", "anthropic/claude-sonnet-4-5"]
         );
+        assert!(names.contains(&"anthropic/claude-haiku-4-5".to_owned()));
+        assert_eq!(names.last().unwrap(), "ollama/qwen3");
+        assert!(!names.iter().any(|name| name.starts_with("openai/")));
         let nothing = named(&Config::default(), &|_| None, Vec::new());
         assert!(nothing.is_empty());
+    }
+
+    #[test]
+    fn any_part_that_fits_one_model_is_its_name() {
+        let names: Vec<String> = [
+            "anthropic/claude-sonnet-4-5",
+            "anthropic/claude-haiku-4-5",
+            "openai/gpt-5.1",
+            "openai/gpt-5.1-codex-mini",
+            "bare/org/m",
+        ]
+        .map(String::from)
+        .to_vec();
+        for (part, expected) in [
+            ("sonnet", "anthropic/claude-sonnet-4-5"),
+            ("HAIKU", "anthropic/claude-haiku-4-5"),
+            // one that is exactly it, though others have it too
+            ("gpt-5.1", "openai/gpt-5.1"),
+            ("codex", "openai/gpt-5.1-codex-mini"),
+            ("org/m", "bare/org/m"),
+        ] {
+            assert_eq!(matching(part, &names).unwrap(), expected, "{part}");
+        }
+        let several = matching("claude", &names).unwrap_err().to_string();
+        assert!(
+            several.contains("anthropic/claude-sonnet-4-5, anthropic/claude-haiku-4-5"),
+            "{several}"
+        );
+        for part in ["llama", "", " "] {
+            assert!(matches!(matching(part, &names), Err(ModelError::NoName(_))));
+        }
+    }
+
+    #[tokio::test]
+    async fn a_whole_name_is_taken_as_it_is() {
+        let config = config(
+            "[providers.mine]\napi = \"openai-completions\"\nbase_url = \"http://h:1\"\n[models.\"mine/org/m\"]\nwindow = 1_000\n",
+        );
+        let places = sm_llm::Places::usual(Some("http://127.0.0.1:1"));
+        for (part, expected) in [
+            ("anthropic/claude-new", "anthropic/claude-new"),
+            ("mine/sonnet", "mine/sonnet"),
+            ("org/m", "mine/org/m"),
+            ("sonnet-4-5", "anthropic/claude-sonnet-4-5"),
+        ] {
+            let name = full_name(part, &config, &environment, &places).await;
+            assert_eq!(name.unwrap(), expected, "{part}");
+        }
     }
 
     #[tokio::test]

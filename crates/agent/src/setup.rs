@@ -61,6 +61,12 @@ impl Folders {
 }
 
 impl Folders {
+    /// Where prompt templates are that count in this working directory.
+    pub fn prompts(&self, cwd: &Path) -> Vec<PathBuf> {
+        let home = std::env::var_os("HOME").map(PathBuf::from);
+        crate::templates::folders(cwd, &self.config, home.as_deref())
+    }
+
     /// What a person has typed in this working directory; beside the sessions of all of them.
     pub fn history(&self, cwd: &Path) -> PathBuf {
         let folder = session::folder_of(&self.sessions, cwd);

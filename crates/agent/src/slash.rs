@@ -9,7 +9,7 @@ pub struct Known {
     pub about: &'static str,
 }
 
-pub const COMMANDS: [Known; 10] = [
+pub const COMMANDS: [Known; 13] = [
     Known {
         name: "handoff",
         hint: "[focus instructions]",
@@ -19,6 +19,11 @@ pub const COMMANDS: [Known; 10] = [
         name: "undo-handoff",
         hint: "",
         about: "go back to the session before the handoff",
+    },
+    Known {
+        name: "compact",
+        hint: "[focus instructions]",
+        about: "go on in this session with a document in place of what was said",
     },
     Known {
         name: "new",
@@ -31,8 +36,18 @@ pub const COMMANDS: [Known; 10] = [
         about: "go on with another session",
     },
     Known {
+        name: "fork",
+        hint: "",
+        about: "a new session from a prompt of this one, which you can change",
+    },
+    Known {
+        name: "export",
+        hint: "[file]",
+        about: "write the session to a page, or to a .md or .jsonl file",
+    },
+    Known {
         name: "model",
-        hint: "[provider/id]",
+        hint: "[part of its name]",
         about: "choose the model, or take the one that is named",
     },
     Known {
@@ -69,8 +84,11 @@ pub enum Slash {
         edit: bool,
     },
     UndoHandoff,
+    Compact(Option<String>),
     New,
     Resume(Option<String>),
+    Fork,
+    Export(Option<String>),
     Model(Option<String>),
     Thinking(Option<String>),
     Context,
@@ -103,8 +121,11 @@ pub fn parse(text: &str) -> Option<Slash> {
             }
         }
         "undo-handoff" => Slash::UndoHandoff,
+        "compact" => Slash::Compact(owned),
         "new" => Slash::New,
         "resume" => Slash::Resume(owned),
+        "fork" => Slash::Fork,
+        "export" => Slash::Export(owned),
         "model" => Slash::Model(owned),
         "thinking" => Slash::Thinking(owned),
         "context" => Slash::Context,

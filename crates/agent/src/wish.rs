@@ -16,9 +16,14 @@ pub(crate) enum Wish {
         edit: bool,
     },
     UndoHandoff,
+    Compact(Option<String>),
     New,
     /// Without a name a list is shown.
     Resume(Option<String>),
+    /// A prompt is chosen from a list.
+    Fork,
+    /// To this file, or to one with a name of ours.
+    Export(Option<PathBuf>),
     /// Without a name a list is shown.
     Model(Option<String>),
     Thinking(Option<Thinking>),
@@ -41,8 +46,11 @@ pub(crate) fn wish(text: &str) -> Wish {
         None => Wish::Say(text.to_owned()),
         Some(Slash::Handoff { focus, edit }) => Wish::Handoff { focus, edit },
         Some(Slash::UndoHandoff) => Wish::UndoHandoff,
+        Some(Slash::Compact(focus)) => Wish::Compact(focus),
         Some(Slash::New) => Wish::New,
         Some(Slash::Resume(name)) => Wish::Resume(name),
+        Some(Slash::Fork) => Wish::Fork,
+        Some(Slash::Export(file)) => Wish::Export(file.map(PathBuf::from)),
         Some(Slash::Model(name)) => Wish::Model(name),
         Some(Slash::Thinking(None)) => Wish::Thinking(None),
         Some(Slash::Thinking(Some(word))) => match thinking(&word) {

@@ -206,6 +206,50 @@ fn pi_goes_on_with_a_session_of_ours_and_we_with_pis() {
     assert_eq!(read(&path).unwrap().messages.len(), 10);
 }
 
+/// pi opens what was forked, and what was exported, and is sent what we would send.
+#[test]
+fn pi_goes_on_with_a_fork_of_ours() {
+    let Some(world) = World::new("pi_goes_on_with_a_fork_of_ours") else {
+        return;
+    };
+    let path = world.session(
+        None,
+        &[
+            NewEntry::ModelChange {
+                provider: "fake".into(),
+                model_id: "fake-1".into(),
+            },
+            NewEntry::Message(Message::user("the first", 1)),
+            answer(vec![Block::text("one")], StopReason::Stop),
+            NewEntry::Message(Message::user("the second", 3)),
+            answer(vec![Block::text("two")], StopReason::Stop),
+        ],
+    );
+    let whole = fs::read(&path).unwrap();
+    let prompts = sm_agent::session::prompts(&path).unwrap();
+    let said: Vec<&str> = prompts.iter().map(|(_, text)| text.as_str()).collect();
+    assert_eq!(said, ["the first", "the second"]);
+    let sessions = world.folder.path().join("sessions");
+    let (before, now) = (prompts[1].0.as_str(), Timestamp::now());
+    let forked = sm_agent::session::fork(&path, &sessions, &world.cwd, Some(before), now).unwrap();
+    assert_eq!(fs::read(&path).unwrap(), whole, "the other is not touched");
+    assert_eq!(
+        read(&forked).unwrap().header.parent.as_deref(),
+        Some(path.as_path())
+    );
+    let exported = world.cwd.join("exported.jsonl");
+    sm_agent::session::export(&forked, Some(&exported), &world.cwd).unwrap();
+    for session in [&forked, &exported] {
+        world.continued(session, "SAY: another way");
+        let texts: Vec<Value> = sent(&world.last_request())
+            .iter()
+            .map(|message| message["content"][0]["text"].clone())
+            .collect();
+        assert_eq!(texts, ["the first", "one", "SAY: another way"]);
+    }
+    assert_eq!(read(&forked).unwrap().messages.len(), 4);
+}
+
 /// A session without any answer: pi writes its whole beginning a second time.
 #[test]
 fn pi_starts_from_a_handoff_of_ours() {

@@ -10,6 +10,7 @@ mod call;
 mod client;
 mod commands;
 mod companion;
+mod completion;
 #[cfg(test)]
 mod docs;
 mod entry;
@@ -33,6 +34,9 @@ fn main() {
 }
 
 fn run() -> ExitCode {
+    if completion::answered() {
+        return ExitCode::SUCCESS;
+    }
     let cli = match commands::parse(std::env::args_os().collect()) {
         Ok(cli) => cli,
         Err(error) => {

@@ -119,7 +119,7 @@ fn is_handoff(message: &Message) -> bool {
     }
 }
 
-pub(super) fn text_of(content: &Content) -> String {
+pub(crate) fn text_of(content: &Content) -> String {
     let blocks = match content {
         Content::Text(text) => return text.clone(),
         Content::Blocks(blocks) => blocks,

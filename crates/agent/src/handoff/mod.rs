@@ -13,6 +13,7 @@ mod threshold;
 mod wrap;
 
 pub use commit::{Carried, commit, save};
+pub(crate) use cut::text_of;
 pub use cut::{Cut, cut, estimate};
 pub use facts::{HEADING, facts, ledger_of};
 pub use generate::{Draft, Order, Prefix, Progress, generate};

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use jiff::Timestamp;
 use sm_llm::{Model, Thinking};
 
 use super::driver::{Driver, now};
@@ -9,7 +10,7 @@ use super::live::Live;
 use super::protocol::{Command, Update};
 use super::tasks::{self, Done};
 use crate::models::{self, ModelError};
-use crate::session::{BashExecution, NewEntry};
+use crate::session::{self, BashExecution, NewEntry};
 use crate::tools::ToolOutcome;
 use crate::turn::Event;
 
@@ -32,6 +33,7 @@ impl Driver {
             Command::Handoff { focus, edit } => {
                 self.events.push_back(Event::HandoffAsked { focus, edit });
             }
+            Command::Compact { focus } => self.events.push_back(Event::CompactAsked { focus }),
             Command::CancelHandoff => {
                 if self.turn.is_handing_off() {
                     self.events.push_back(Event::Interrupt);
@@ -55,6 +57,13 @@ impl Driver {
                     self.resume(&path);
                 }
             }
+            Command::ListPrompts => self.list_prompts(),
+            Command::Fork(entry) => {
+                if self.free() {
+                    self.fork(&entry);
+                }
+            }
+            Command::Export(to) => self.export(to.as_deref()),
             Command::SetModel(name) => self.find_model(name),
             Command::SetThinking(thinking) => self.set_thinking(thinking),
             Command::SetTitle(title) => self.set_title(title),
@@ -117,6 +126,49 @@ impl Driver {
         }
     }
 
+    /// What was said so far; nothing can be forked or exported before that.
+    fn kept(&self) -> Option<&Path> {
+        let path = self.live.path();
+        if path.is_none() {
+            self.tell(Update::Notice(
+                "Nothing has been said in this session yet.".into(),
+            ));
+        }
+        path
+    }
+
+    fn list_prompts(&self) {
+        let Some(path) = self.kept() else { return };
+        self.tell(match session::prompts(path) {
+            Ok(prompts) => Update::Prompts(prompts),
+            Err(error) => Update::Error(error.to_string()),
+        });
+    }
+
+    fn fork(&mut self, entry: &str) {
+        let Some(path) = self.kept() else { return };
+        let (sessions, cwd) = (&self.options.sessions, &self.options.cwd);
+        let said = session::prompts(path).ok().and_then(|prompts| {
+            let found = prompts.into_iter().find(|(id, _)| id == entry);
+            found.map(|(_, text)| text)
+        });
+        match session::fork(path, sessions, cwd, Some(entry), Timestamp::now()) {
+            Ok(forked) => {
+                self.resume(&forked);
+                self.tell(Update::Returned(said.into_iter().collect()));
+            }
+            Err(error) => self.tell(Update::Error(error.to_string())),
+        }
+    }
+
+    fn export(&self, to: Option<&Path>) {
+        let Some(path) = self.kept() else { return };
+        self.tell(match session::export(path, to, &self.options.cwd) {
+            Ok(to) => Update::Notice(format!("exported to {}", to.display())),
+            Err(error) => Update::Error(error.to_string()),
+        });
+    }
+
     fn undo_handoff(&mut self) {
         if !self.free() {
             return;
@@ -135,7 +187,11 @@ impl Driver {
         let variables = std::sync::Arc::clone(&self.options.variables);
         let results = self.results.clone();
         tokio::spawn(async move {
-            let found = models::model(&name, &config, &*variables).await;
+            let places = sm_llm::Places::usual(variables("OLLAMA_HOST").as_deref());
+            let found = match models::full_name(&name, &config, &*variables, &places).await {
+                Ok(name) => models::model(&name, &config, &*variables).await,
+                Err(error) => Err(error),
+            };
             let _ = results.send(Done::Model(Box::new(found)));
         });
     }

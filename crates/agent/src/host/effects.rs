@@ -68,9 +68,10 @@ impl Driver {
             Effect::Edit(document) => self.edit(&document),
             Effect::Commit {
                 ticket,
+                goal,
                 document,
                 automatic,
-            } => self.commit(ticket, &document, automatic),
+            } => self.commit(ticket, goal, &document, automatic),
             Effect::Handoff { automatic, outcome } => {
                 self.tell(Update::Handoff { automatic, outcome });
             }
@@ -181,8 +182,12 @@ impl Driver {
                 wait,
                 cause,
             } => {
-                if let State::HandingOff { automatic, .. } = self.turn.state() {
+                if let State::HandingOff {
+                    goal, automatic, ..
+                } = self.turn.state()
+                {
                     self.tell(Update::State(State::HandingOff {
+                        goal,
                         automatic,
                         attempt: number,
                     }));

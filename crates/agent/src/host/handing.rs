@@ -12,8 +12,8 @@ use super::protocol::Update;
 use super::tasks::Record;
 use crate::config::Save;
 use crate::handoff::{self, Carried, Order};
-use crate::session::SessionError;
-use crate::turn::{Event, Switched, Ticket};
+use crate::session::{NewEntry, SessionError};
+use crate::turn::{Event, Goal, Switched, Ticket};
 
 /// A document that a person has edited is read up to here.
 const LARGEST: u64 = 4 << 20;
@@ -99,12 +99,35 @@ impl Driver {
 
     /// The order matters: what is there is flushed, jobs end, the new session is on disk, and only
     /// then it is talked in.
-    pub fn commit(&mut self, ticket: Ticket, document: &str, automatic: bool) {
+    pub fn commit(&mut self, ticket: Ticket, goal: Goal, document: &str, automatic: bool) {
         if !self.turn.wants(ticket) {
             return; // cancelled meanwhile
         }
-        let result = self.begin_next(document, automatic);
+        let result = match goal {
+            Goal::NextSession => self.begin_next(document, automatic),
+            Goal::Compaction => self.compact(document).map_err(|error| error.to_string()),
+        };
         self.events.push_back(Event::Committed { ticket, result });
+    }
+
+    /// The document stands in the file, and then in the place of what was said.
+    fn compact(&mut self, document: &str) -> Result<Switched, SessionError> {
+        let entry = NewEntry::Compaction {
+            summary: document.to_owned(),
+            tokens_before: self.live.tokens.unwrap_or(0),
+        };
+        self.live.append(&entry, &self.options)?;
+        self.live.sync()?;
+        let cost = self.live.cost;
+        self.live.reload()?;
+        self.live.cost = cost;
+        self.tell(Update::Rebuilt(self.live.view(&self.options)));
+        self.usage();
+        Ok(Switched {
+            session: self.live.path().map(Path::to_path_buf).unwrap_or_default(),
+            document: document.to_owned(),
+            saved_path: None,
+        })
     }
 
     /// A handoff of `sm`'s: somebody else has written the document, and prompts what comes next. It

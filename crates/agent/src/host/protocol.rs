@@ -10,6 +10,7 @@ use sm_llm::{Assistant, Delta, Message, Thinking, ToolCall, ToolResult};
 use crate::approval::Wanted;
 use crate::session::Shown;
 use crate::tools::Todo;
+use crate::turn::Goal;
 
 /// Why there is no handoff while a model answers.
 pub const WAIT_FOR_THE_ANSWER: &str =
@@ -38,6 +39,10 @@ pub enum Command {
         focus: Option<String>,
         edit: bool,
     },
+    /// A document takes the place of what was said, in the same session.
+    Compact {
+        focus: Option<String>,
+    },
     /// Nothing if there is none under way.
     CancelHandoff,
     /// The answer to [`Update::EditWanted`]: the file is as the person wants it, or not wanted.
@@ -52,6 +57,12 @@ pub enum Command {
         document: Option<String>,
     },
     Resume(PathBuf),
+    /// Answered by [`Update::Prompts`].
+    ListPrompts,
+    /// A new session with everything before this entry, whose text goes into the editor.
+    Fork(String),
+    /// The session as a file that people read, or that other programs open.
+    Export(Option<PathBuf>),
     /// `provider/id`.
     SetModel(String),
     SetThinking(Thinking),
@@ -133,6 +144,8 @@ pub enum Update {
         window: u64,
     },
     Todos(Vec<Todo>),
+    /// Where the session can be forked: entries, and what was said there.
+    Prompts(Vec<(String, String)>),
     /// The output of `!`, also said to the model with the next prompt.
     ShellDone {
         command: String,
@@ -166,6 +179,7 @@ pub enum State {
     Waiting,
     /// `attempt` counts from 1.
     HandingOff {
+        goal: Goal,
         automatic: bool,
         attempt: u32,
     },
@@ -185,6 +199,10 @@ pub enum HandoffOutcome {
     Failed(String),
     /// There is nothing to hand off yet.
     Nothing,
+    /// The session goes on with a document in place of what was said.
+    Compacted,
+    /// And why it does not.
+    NotCompacted(String),
     /// A reply is still streaming, or a handoff is already under way.
     Busy(&'static str),
 }
@@ -226,6 +244,8 @@ impl HandoffOutcome {
             (Self::Failed(why), false) => format!("Handoff failed: {why}"),
             (Self::Failed(why), true) => format!("Auto-handoff failed: {why}"),
             (Self::Nothing, _) => "Nothing to hand off (no messages yet)".into(),
+            (Self::Compacted, _) => "The context is compacted".into(),
+            (Self::NotCompacted(why), _) => why.clone(),
             (Self::Busy(why), _) => (*why).into(),
         }
     }
@@ -235,6 +255,10 @@ impl State {
     /// What stands beside the spinner.
     pub fn loader(self) -> Option<&'static str> {
         match self {
+            Self::HandingOff {
+                goal: Goal::Compaction,
+                ..
+            } => Some("Compacting… (esc to cancel)"),
             Self::HandingOff {
                 automatic: false, ..
             } => Some("Generating handoff… (esc to cancel)"),

@@ -32,12 +32,15 @@ pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Result<Command, String>
         }
         Wish::Handoff { focus, edit } => Command::Handoff { focus, edit },
         Wish::UndoHandoff => Command::UndoHandoff,
+        Wish::Compact(focus) => Command::Compact { focus },
         Wish::New => Command::New,
         Wish::Resume(Some(wanted)) => {
             let found = session::find(sessions, cwd, &wanted);
             Command::Resume(found.map_err(|error| error.to_string())?)
         }
         Wish::Resume(None) => return Err(at_screen("/resume without an id shows a list")),
+        Wish::Fork => return Err(at_screen("/fork shows a list")),
+        Wish::Export(file) => Command::Export(file),
         Wish::Model(Some(name)) => Command::SetModel(name),
         Wish::Model(None) => return Err(at_screen("/model without a name shows a list")),
         Wish::Thinking(Some(level)) => Command::SetThinking(level),

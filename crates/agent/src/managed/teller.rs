@@ -146,6 +146,7 @@ impl Teller {
             | Update::Title(_)
             | Update::Model { .. }
             | Update::Todos(_)
+            | Update::Prompts(_)
             | Update::ShellDone { .. }
             | Update::Notice(_)
             | Update::Error(_)
@@ -243,6 +244,7 @@ mod tests {
             always: crate::approval::Rule::parse("bash:true", "/w".as_ref()).unwrap(),
         };
         let handing = State::HandingOff {
+            goal: crate::turn::Goal::NextSession,
             automatic: true,
             attempt: 1,
         };

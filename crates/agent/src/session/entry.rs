@@ -65,6 +65,11 @@ pub enum NewEntry {
     SessionInfo {
         name: String,
     },
+    /// What takes the place of everything before it in the same session.
+    Compaction {
+        summary: String,
+        tokens_before: u64,
+    },
     /// State of our own that the model is not sent.
     Custom {
         custom_type: String,
@@ -145,6 +150,11 @@ enum Body<'a> {
     Info {
         name: &'a str,
     },
+    Compaction {
+        summary: &'a str,
+        first_kept_entry_id: &'a EntryId,
+        tokens_before: u64,
+    },
     Custom {
         custom_type: &'a str,
         data: &'a Value,
@@ -213,6 +223,18 @@ pub(super) fn line(
             },
         ),
         NewEntry::SessionInfo { name } => ("session_info", Body::Info { name }),
+        // Of what came before nothing is kept: no entry before it has its id.
+        NewEntry::Compaction {
+            summary,
+            tokens_before,
+        } => (
+            "compaction",
+            Body::Compaction {
+                summary,
+                first_kept_entry_id: id,
+                tokens_before: *tokens_before,
+            },
+        ),
         NewEntry::Custom { custom_type, data } => ("custom", Body::Custom { custom_type, data }),
     };
     written(&Line {

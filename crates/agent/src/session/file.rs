@@ -42,6 +42,46 @@ pub struct SessionFile {
     _lock: Lock,
 }
 
+/// The folder of the sessions of a working directory.
+fn make_folder(sessions: &Path, cwd: &Path) -> Result<PathBuf, SessionError> {
+    let folder = name::folder_of(sessions, cwd);
+    DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&folder)
+        .map_err(SessionError::io("make", &folder))?;
+    folder
+        .canonicalize()
+        .map_err(SessionError::io("open", &folder))
+}
+
+/// There whole, or not at all.
+fn put(folder: &Path, path: &Path, id: &str, bytes: &[u8]) -> Result<File, SessionError> {
+    let temporary = folder.join(format!(".{id}.new"));
+    let written = write_new(&temporary, bytes).and_then(|file| {
+        place(&temporary, path)?;
+        Ok(file)
+    });
+    let _ = fs::remove_file(&temporary);
+    let file = written.map_err(SessionError::io("make", path))?;
+    sync_folder(folder).map_err(SessionError::io("make", path))?;
+    Ok(file)
+}
+
+/// A session with lines that stood in another one.
+pub(super) fn write_whole(
+    sessions: &Path,
+    cwd: &Path,
+    id: &str,
+    bytes: &[u8],
+    now: Timestamp,
+) -> Result<PathBuf, SessionError> {
+    let folder = make_folder(sessions, cwd)?;
+    let path = folder.join(name::file_name(now, id));
+    put(&folder, &path, id, bytes)?;
+    Ok(path)
+}
+
 impl SessionFile {
     /// A new session with its first entries: it is there whole, or not at all.
     ///
@@ -66,15 +106,7 @@ impl SessionFile {
         now: Timestamp,
     ) -> Result<Self, SessionError> {
         let id = id.to_owned();
-        let folder = name::folder_of(sessions, cwd);
-        DirBuilder::new()
-            .recursive(true)
-            .mode(0o700)
-            .create(&folder)
-            .map_err(SessionError::io("make", &folder))?;
-        let folder = folder
-            .canonicalize()
-            .map_err(SessionError::io("open", &folder))?;
+        let folder = make_folder(sessions, cwd)?;
         let path = folder.join(name::file_name(now, &id));
         let mut ids = HashSet::new();
         let mut leaf = None;
@@ -87,14 +119,7 @@ impl SessionFile {
         }
 
         let lock = Lock::take(&path)?;
-        let temporary = folder.join(format!(".{id}.new"));
-        let written = write_new(&temporary, &bytes).and_then(|file| {
-            place(&temporary, &path)?;
-            Ok(file)
-        });
-        let _ = fs::remove_file(&temporary);
-        let file = written.map_err(SessionError::io("make", &path))?;
-        sync_folder(&folder).map_err(SessionError::io("make", &path))?;
+        let file = put(&folder, &path, &id, &bytes)?;
         Ok(Self {
             path,
             id,

@@ -7,7 +7,9 @@
 mod context;
 mod entry;
 mod error;
+mod export;
 mod file;
+mod fork;
 mod list;
 mod lock;
 mod name;
@@ -17,7 +19,9 @@ mod wire;
 
 pub use entry::{Attribution, BashExecution, EntryId, NewEntry, TODO_TYPE};
 pub use error::SessionError;
+pub use export::export;
 pub use file::SessionFile;
+pub use fork::{fork, prompts};
 pub use list::{Summary, find, list};
 pub use name::{folder_of, new_id};
 pub use open::{Header, Opened, Shown, SummaryKind, read};

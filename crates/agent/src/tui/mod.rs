@@ -5,6 +5,7 @@
 //! touch the outside. Nothing that a model or a tool says may reach the terminal as a sequence.
 
 mod app;
+mod branch;
 mod diff;
 mod editor;
 mod files;

@@ -104,7 +104,11 @@ impl Plain {
     fn send(&mut self, command: Command) {
         self.busy |= matches!(
             command,
-            Command::Prompt(_) | Command::Steer(_) | Command::Handoff { .. } | Command::Shell(_)
+            Command::Prompt(_)
+                | Command::Steer(_)
+                | Command::Handoff { .. }
+                | Command::Compact { .. }
+                | Command::Shell(_)
         );
         let _ = self.commands.send(command);
     }
@@ -165,7 +169,12 @@ impl Plain {
         let over = match &update {
             Update::State(State::Idle) | Update::ShellDone { .. } => true,
             Update::Handoff { outcome, .. } => {
-                matches!(outcome, HandoffOutcome::Nothing | HandoffOutcome::Busy(_))
+                matches!(
+                    outcome,
+                    HandoffOutcome::Nothing
+                        | HandoffOutcome::NotCompacted(_)
+                        | HandoffOutcome::Busy(_)
+                )
             }
             _ => false,
         };
@@ -212,7 +221,7 @@ impl Plain {
                         .into_iter()
                         .map(|name| (name.clone(), Command::SetModel(name)));
                     self.offer(choices.collect());
-                    self.say("type a number to take that model, or /model PROVIDER/ID");
+                    self.say("type a number to take that model, or /model and a part of its name");
                 }
                 Action::FindSession(name) => {
                     match crate::session::find(&options.sessions, &options.cwd, &name) {
@@ -224,7 +233,18 @@ impl Plain {
                     let keep = super::run::edit(&path).is_ok();
                     self.send(Command::Edited { keep });
                 }
-                Action::ListFiles | Action::Suspend | Action::Redraw | Action::Quit => {}
+                Action::ListPrompts(prompts) => {
+                    let choices = prompts
+                        .into_iter()
+                        .map(|(entry, text)| (text.replace('\n', " "), Command::Fork(entry)));
+                    self.offer(choices.collect());
+                    self.say("type a number to begin a new session there");
+                }
+                Action::CycleModel
+                | Action::ListFiles
+                | Action::Suspend
+                | Action::Redraw
+                | Action::Quit => {}
             }
         }
     }

@@ -15,8 +15,10 @@ use crate::config::Config;
 use crate::host::{Command, Update};
 use crate::models;
 use crate::session;
+use crate::templates::Template;
 
 use super::app::{Action, App};
+use super::branch::{branch, may_change_branch};
 use super::editor::History;
 use super::files;
 use super::input::Input;
@@ -51,6 +53,8 @@ pub struct Options {
     pub notices: Vec<String>,
     /// What is said first.
     pub prompt: Option<String>,
+    /// What `/name` stands for.
+    pub templates: Vec<Template>,
     /// Which models there are.
     pub config: Config,
 }
@@ -74,6 +78,7 @@ pub async fn run(
     let history = history.unwrap_or_default();
     let mut app = App::new(look, history, options.home.clone(), Instant::now());
     app.welcome(&options.notices);
+    app.templates(options.templates.clone());
     if let Some(prompt) = &options.prompt {
         let _ = commands.send(Command::Prompt(prompt.clone()));
     }
@@ -112,6 +117,8 @@ enum Found {
     Sessions(Vec<(String, PathBuf)>),
     Session(Result<PathBuf, String>),
     Models(Vec<String>),
+    NextModel(Vec<String>),
+    Branch(Option<String>),
 }
 
 struct Screen {
@@ -303,6 +310,10 @@ impl Screen {
         let mut next = Some(update);
         for _ in 0..BATCH {
             let Some(update) = next.take() else { break };
+            if may_change_branch(&update) {
+                let cwd = self.options.cwd.clone();
+                self.look_for(move || Found::Branch(branch(&cwd)));
+            }
             if is_awaited(&update) {
                 then = Then::Now;
             }
@@ -388,6 +399,15 @@ impl Screen {
                         let _ = found.send(Found::Models(models));
                     });
                 }
+                // Here they are chosen from a list.
+                Action::ListPrompts(_) => {}
+                Action::CycleModel => {
+                    let (config, found) = (self.options.config.clone(), self.found.0.clone());
+                    tokio::spawn(async move {
+                        let models = models::offered(&config).await;
+                        let _ = found.send(Found::NextModel(models));
+                    });
+                }
                 Action::FindSession(name) => {
                     let (folder, cwd) = (self.options.sessions.clone(), self.options.cwd.clone());
                     self.look_for(move || {
@@ -420,6 +440,12 @@ impl Screen {
             Found::Files(files) => self.app.files(files),
             Found::Sessions(sessions) => self.app.sessions(sessions),
             Found::Models(models) => self.app.models(models),
+            Found::NextModel(models) => {
+                if let Some(name) = self.app.next_model(models) {
+                    let _ = self.commands.send(Command::SetModel(name));
+                }
+            }
+            Found::Branch(branch) => self.app.branch(branch),
             Found::Session(Ok(path)) => {
                 let _ = self.commands.send(Command::Resume(path));
             }
@@ -510,6 +536,7 @@ fn is_awaited(update: &Update) -> bool {
         Update::Handoff { .. }
         | Update::TurnEnded(_)
         | Update::ApprovalWanted { .. }
+        | Update::Prompts(_)
         | Update::ShellDone { .. }
         | Update::Error(_) => true,
         Update::Started(_)

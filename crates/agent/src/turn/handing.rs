@@ -2,7 +2,7 @@
 //! waits meanwhile and where it goes on.
 
 use super::machine::{Phase, Start, Turn};
-use super::{Effect, Switched, Ticket, Unwritten};
+use super::{Effect, Goal, Switched, Ticket, Unwritten};
 use crate::host::{HandoffOutcome, WAIT_FOR_THE_ANSWER};
 
 /// Fewer entries than this are nothing to hand off.
@@ -17,6 +17,7 @@ pub const CONTINUE: &str = "The context was handed over in the middle of the wor
 #[derive(Debug, PartialEq)]
 pub(super) struct Flight {
     pub automatic: bool,
+    pub goal: Goal,
     /// A person edits the document before it counts.
     edit: Edit,
     then: Then,
@@ -38,6 +39,23 @@ enum Then {
     Prompt(String),
 }
 
+/// Why nothing came of it, by what it was for.
+fn told(goal: Goal, outcome: HandoffOutcome) -> HandoffOutcome {
+    let why = match (goal, outcome) {
+        (Goal::NextSession, outcome) => return outcome,
+        (Goal::Compaction, HandoffOutcome::Cancelled) => "Compaction cancelled".to_owned(),
+        (Goal::Compaction, HandoffOutcome::Empty) => {
+            "Compaction failed: the model returned no text".to_owned()
+        }
+        (Goal::Compaction, HandoffOutcome::Failed(why)) => format!("Compaction failed: {why}"),
+        (Goal::Compaction, HandoffOutcome::Nothing) => {
+            "Nothing to compact (no messages yet)".to_owned()
+        }
+        (Goal::Compaction, other) => return other,
+    };
+    HandoffOutcome::NotCompacted(why)
+}
+
 impl Turn {
     pub(super) fn too_full(&self) -> bool {
         self.session.entries >= FEWEST
@@ -49,6 +67,7 @@ impl Turn {
 
     pub(super) fn handoff_asked(
         &mut self,
+        goal: Goal,
         focus: Option<String>,
         edit: bool,
         out: &mut Vec<Effect>,
@@ -57,7 +76,7 @@ impl Turn {
             Phase::Idle if self.session.entries < FEWEST => HandoffOutcome::Nothing,
             Phase::Idle => {
                 let edit = if edit { Edit::Wanted } else { Edit::No };
-                return self.take_off(false, edit, Then::Rest, focus, out);
+                return self.take_off((goal, false), edit, Then::Rest, focus, out);
             }
             Phase::Asking | Phase::Stopping | Phase::Calling(_) => {
                 HandoffOutcome::Busy(WAIT_FOR_THE_ANSWER)
@@ -66,25 +85,31 @@ impl Turn {
         };
         out.push(Effect::Handoff {
             automatic: false,
-            outcome: refused,
+            outcome: told(goal, refused),
         });
     }
 
     pub(super) fn hand_off_after(&mut self, out: &mut Vec<Effect>) {
-        self.take_off(true, Edit::No, Then::Rest, None, out);
+        self.take_off((Goal::NextSession, true), Edit::No, Then::Rest, None, out);
     }
 
     pub(super) fn hand_off_within(&mut self, out: &mut Vec<Effect>) {
-        self.take_off(true, Edit::No, Then::GoOn, None, out);
+        self.take_off((Goal::NextSession, true), Edit::No, Then::GoOn, None, out);
     }
 
     pub(super) fn hand_off_before(&mut self, prompt: String, out: &mut Vec<Effect>) {
-        self.take_off(true, Edit::No, Then::Prompt(prompt), None, out);
+        self.take_off(
+            (Goal::NextSession, true),
+            Edit::No,
+            Then::Prompt(prompt),
+            None,
+            out,
+        );
     }
 
     fn take_off(
         &mut self,
-        automatic: bool,
+        (goal, automatic): (Goal, bool),
         edit: Edit,
         then: Then,
         focus: Option<String>,
@@ -93,6 +118,7 @@ impl Turn {
         self.ticket.0 += 1;
         self.phase = Phase::HandingOff(Flight {
             automatic,
+            goal,
             edit,
             then,
         });
@@ -122,9 +148,10 @@ impl Turn {
                 out.push(Effect::Edit(document));
             }
             (Ok(document), Edit::No) => {
-                let automatic = flight.automatic;
+                let (goal, automatic) = (flight.goal, flight.automatic);
                 out.push(Effect::Commit {
                     ticket,
+                    goal,
                     document,
                     automatic,
                 });
@@ -148,10 +175,11 @@ impl Turn {
         if flight.edit != Edit::UnderWay {
             return;
         }
-        let automatic = flight.automatic;
+        let (goal, automatic) = (flight.goal, flight.automatic);
         match text.filter(|text| !text.trim().is_empty()) {
             Some(document) => out.push(Effect::Commit {
                 ticket: self.ticket,
+                goal,
                 document,
                 automatic,
             }),
@@ -185,13 +213,17 @@ impl Turn {
             limit: self.session.limit,
             ..Start::default()
         });
-        out.push(Effect::Handoff {
-            automatic: flight.automatic,
-            outcome: HandoffOutcome::Done {
+        let outcome = match flight.goal {
+            Goal::Compaction => HandoffOutcome::Compacted,
+            Goal::NextSession => HandoffOutcome::Done {
                 document: switched.document,
                 saved_path: switched.saved_path,
                 session: switched.session,
             },
+        };
+        out.push(Effect::Handoff {
+            automatic: flight.automatic,
+            outcome,
         });
         match flight.then {
             Then::Rest => self.next(now, out),
@@ -213,7 +245,7 @@ impl Turn {
         self.spared = true;
         out.push(Effect::Handoff {
             automatic: flight.automatic,
-            outcome,
+            outcome: told(flight.goal, outcome),
         });
         match flight.then {
             // The next prompt tries it again.

@@ -6,7 +6,7 @@ use sm_llm::{Assistant, Block, Message, StopReason, ToolCall, ToolResult};
 
 use super::calls::{Calls, Move, broken_off};
 use super::handing::Flight;
-use super::{Effect, End, Event, Ticket, Unanswered};
+use super::{Effect, End, Event, Goal, Ticket, Unanswered};
 use crate::approval::{Approvals, Deed};
 use crate::host::{Answer, Queue, State, Told};
 
@@ -139,7 +139,12 @@ impl Turn {
             } => self.not_answered(ticket, why, partial, now, out),
             Event::Approved { call_id, answer } => self.approved(&call_id, answer, now, out),
             Event::ToolDone(result) => self.tool_done(result, now, out),
-            Event::HandoffAsked { focus, edit } => self.handoff_asked(focus, edit, out),
+            Event::HandoffAsked { focus, edit } => {
+                self.handoff_asked(Goal::NextSession, focus, edit, out);
+            }
+            Event::CompactAsked { focus } => {
+                self.handoff_asked(Goal::Compaction, focus, false, out);
+            }
             Event::Written { ticket, result } => self.written(ticket, result, now, out),
             Event::Edited(text) => self.edited(text, now, out),
             Event::Committed { ticket, result } => self.committed(ticket, result, now, out),
@@ -158,6 +163,7 @@ impl Turn {
             Phase::Calling(calls) if calls.wants_a_person() => State::Waiting,
             Phase::Asking | Phase::Stopping | Phase::Calling(_) => State::Working,
             Phase::HandingOff(flight) => State::HandingOff {
+                goal: flight.goal,
                 automatic: flight.automatic,
                 attempt: 1,
             },

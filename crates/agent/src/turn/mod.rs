@@ -60,6 +60,9 @@ pub enum Event {
         focus: Option<String>,
         edit: bool,
     },
+    CompactAsked {
+        focus: Option<String>,
+    },
     /// The document is there, or why it is not.
     Written {
         ticket: Ticket,
@@ -72,6 +75,16 @@ pub enum Event {
         ticket: Ticket,
         result: Result<Switched, String>,
     },
+}
+
+/// What a document is written for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Goal {
+    /// A new session begins with it.
+    #[default]
+    NextSession,
+    /// The same session goes on with it in place of what was said.
+    Compaction,
 }
 
 /// Where a handoff has led to.
@@ -127,9 +140,10 @@ pub enum Effect {
     },
     /// Let a person edit the document.
     Edit(String),
-    /// Begin the new session.
+    /// Begin the new session, or go on in this one.
     Commit {
         ticket: Ticket,
+        goal: Goal,
         document: String,
         automatic: bool,
     },

@@ -115,6 +115,7 @@ async fn a_server_that_fails_is_asked_a_few_times_visibly_and_inside_the_deadlin
     assert_eq!(desk.requests().len() - before, 3);
     for attempt in [2, 3] {
         let seen = Update::State(State::HandingOff {
+            goal: sm_agent::turn::Goal::NextSession,
             automatic: false,
             attempt,
         });

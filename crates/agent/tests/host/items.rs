@@ -70,6 +70,7 @@ async fn item_04_the_state_names_the_attempt_and_the_text_is_seen_as_it_comes() 
         edit: false,
     });
     let first = State::HandingOff {
+        goal: sm_agent::turn::Goal::NextSession,
         automatic: false,
         attempt: 1,
     };
@@ -77,6 +78,7 @@ async fn item_04_the_state_names_the_attempt_and_the_text_is_seen_as_it_comes() 
     desk.until("the loader", |u| *u == Update::State(first))
         .await;
     let second = State::HandingOff {
+        goal: sm_agent::turn::Goal::NextSession,
         automatic: false,
         attempt: 2,
     };
@@ -495,6 +497,7 @@ async fn item_19_a_context_above_the_threshold_is_handed_over_after_the_turn() {
     let mut desk = filling(5_000).await;
     desk.send(Command::Prompt("SAY: full".into()));
     let state = State::HandingOff {
+        goal: sm_agent::turn::Goal::NextSession,
         automatic: true,
         attempt: 1,
     };

@@ -4,6 +4,7 @@
 mod agent;
 mod alias;
 mod channel;
+mod completions;
 mod doctor;
 mod eval;
 mod events;

@@ -2,8 +2,11 @@
 
 use std::time::{Duration, Instant};
 
+use sm_llm::Thinking;
+
 use crate::host::{Answer, Command, State};
 use crate::slash::COMMANDS;
+use crate::templates;
 use crate::wish::{Wish, is_path, thinking_word, wish};
 
 use super::super::editor::Pressed;
@@ -44,9 +47,15 @@ impl App {
                     return vec![Action::Send(match choice {
                         Choice::Session(path) => Command::Resume(path),
                         Choice::Model(name) => Command::SetModel(name),
+                        Choice::Prompt(entry) => Command::Fork(entry),
                     })];
                 }
             }
+        }
+        match key {
+            Key::Ctrl('p') if !self.editor.is_choosing() => return vec![Action::CycleModel],
+            Key::BackTab => return vec![Action::Send(Command::SetThinking(self.next_thinking()))],
+            _ => {}
         }
         match self.editor.press(key.clone()) {
             Pressed::Taken => Vec::new(),
@@ -108,7 +117,7 @@ impl App {
 
     /// A text that was entered at the question.
     fn reply(&mut self, text: &str) -> Vec<Action> {
-        match (wish(text), self.questions.front()) {
+        match (self.wish(text), self.questions.front()) {
             (Wish::Say(text), Some(question)) => {
                 let answer = question.reply(&text);
                 self.answer(answer)
@@ -119,7 +128,7 @@ impl App {
 
     /// A whole line that was typed at the question, where lines are all there is.
     pub fn reply_line(&mut self, line: &str) -> Vec<Action> {
-        match wish(line) {
+        match self.wish(line) {
             Wish::Say(text) => self.answer(answer(&text)),
             wish => self.fulfil(wish, line),
         }
@@ -175,7 +184,7 @@ impl App {
             // Said after the turn, not into it.
             Key::Tab if self.state == State::Working && !self.editor.is_empty() => {
                 match self.editor.press(Key::Enter) {
-                    Pressed::Submitted(text) => match wish(&text) {
+                    Pressed::Submitted(text) => match self.wish(&text) {
                         Wish::Say(text) => vec![Action::Send(Command::FollowUp(text))],
                         wish => self.fulfil(wish, &text),
                     },
@@ -188,7 +197,27 @@ impl App {
 
     /// A text that was submitted.
     pub fn submit(&mut self, text: &str) -> Vec<Action> {
-        self.fulfil(wish(text), text)
+        self.fulfil(self.wish(text), text)
+    }
+
+    /// What is wanted by a text; `/name` of a template is what stands in it.
+    fn wish(&self, text: &str) -> Wish {
+        match templates::expand(text, &self.templates) {
+            Some(prompt) => Wish::Say(prompt),
+            None => wish(text),
+        }
+    }
+
+    /// The level after the present one, round and round.
+    fn next_thinking(&self) -> Thinking {
+        match self.status.thinking {
+            None => Thinking::Minimal,
+            Some("minimal") => Thinking::Low,
+            Some("low") => Thinking::Medium,
+            Some("medium") => Thinking::High,
+            Some("high") => Thinking::Xhigh,
+            Some(_) => Thinking::Off,
+        }
     }
 
     fn fulfil(&mut self, wish: Wish, text: &str) -> Vec<Action> {
@@ -201,12 +230,15 @@ impl App {
             Wish::Shell(command) => send(Command::Shell(command)),
             Wish::Handoff { focus, edit } => send(Command::Handoff { focus, edit }),
             Wish::UndoHandoff => send(Command::UndoHandoff),
+            Wish::Compact(focus) => send(Command::Compact { focus }),
             Wish::New => send(Command::New),
             Wish::Resume(None) => vec![Action::ListSessions],
             Wish::Resume(Some(name)) => match is_path(&name) {
                 Some(path) => send(Command::Resume(path)),
                 None => vec![Action::FindSession(name)],
             },
+            Wish::Fork => send(Command::ListPrompts),
+            Wish::Export(file) => send(Command::Export(file)),
             Wish::Model(Some(name)) => send(Command::SetModel(name)),
             Wish::Model(None) => vec![Action::ListModels],
             Wish::Thinking(Some(level)) => send(Command::SetThinking(level)),
@@ -258,6 +290,8 @@ fn help() -> String {
         ),
         ("esc", "interrupt, cancel"),
         ("ctrl+o", "show what is folded up"),
+        ("ctrl+p", "the next model"),
+        ("shift+tab", "the next level of thinking"),
         ("ctrl+c", "clear; twice on an empty line: leave"),
         ("ctrl+z", "suspend"),
         ("up, down", "history"),

@@ -17,13 +17,14 @@ use std::time::Instant;
 use sm_llm::ToolCall;
 
 use crate::host::{Command, Queue, State};
+use crate::templates::Template;
 
 use self::approve::Question;
 use self::picker::{Choice, Picker};
 pub(crate) use self::status::Status;
 use super::editor::{Editor, History};
 use super::line::Line;
-use super::look::Look;
+use super::look::{Look, Mode};
 use super::markdown::Markdown;
 use super::transcript::{Entry, Fold};
 
@@ -44,6 +45,10 @@ pub(crate) enum Action {
     ListSessions,
     /// List the models that can be taken; [`App::models`] takes them.
     ListModels,
+    /// Take the next model; [`App::next_model`] is told which there are.
+    CycleModel,
+    /// Show where the session can be forked, where there is no list to choose from.
+    ListPrompts(Vec<(String, String)>),
     /// Find the session a person named.
     FindSession(String),
     /// Let the person edit this file.
@@ -84,6 +89,9 @@ pub(crate) struct App {
     /// Ctrl+C was pressed on an empty editor.
     leaving: Option<Instant>,
     home: Option<PathBuf>,
+    templates: Vec<Template>,
+    /// The model that was asked for last and is not told yet.
+    cycled: Option<String>,
     title: Option<String>,
     notices: Vec<String>,
     /// The session, once something was said in it.
@@ -134,6 +142,8 @@ impl App {
             folded: VecDeque::new(),
             leaving: None,
             home,
+            templates: Vec::new(),
+            cycled: None,
             title: None,
             notices: Vec::new(),
             id: String::new(),
@@ -176,7 +186,7 @@ impl App {
     pub fn models(&mut self, mut models: Vec<String>) {
         models.retain(|name| *name != self.status.model);
         self.tell(Entry::Notice(format!(
-            "model: {}; /model PROVIDER/ID takes any other",
+            "model: {}; /model and a part of its name takes any other",
             self.status.model
         )));
         if !models.is_empty() {
@@ -185,6 +195,50 @@ impl App {
                 .map(|name| (name.clone(), Choice::Model(name)));
             self.picker = Some(Picker::new("Models", choices.collect()));
         }
+    }
+
+    /// The name after the present one, round and round.
+    pub fn next_model(&mut self, models: Vec<String>) -> Option<String> {
+        let present = self.cycled.as_ref().unwrap_or(&self.status.model);
+        let at = models.iter().position(|name| name == present);
+        let next = match at {
+            Some(at) => models.get((at + 1) % models.len()),
+            None => models.first(),
+        };
+        let next = next.filter(|name| *name != present).cloned();
+        match &next {
+            Some(_) => self.cycled.clone_from(&next),
+            None => self.tell(Entry::Notice("there is no other model to take".into())),
+        }
+        next
+    }
+
+    pub fn templates(&mut self, templates: Vec<Template>) {
+        self.editor.offer_templates(&templates);
+        self.templates = templates;
+    }
+
+    /// The branch that is checked out.
+    pub fn branch(&mut self, branch: Option<String>) {
+        self.status.branch = branch;
+    }
+
+    /// Where the session can be forked.
+    fn prompts(&mut self, mut prompts: Vec<(String, String)>) -> Vec<Action> {
+        if prompts.is_empty() {
+            self.tell(Entry::Notice("there is no prompt to fork from".into()));
+            return Vec::new();
+        }
+        // The newest is what is most often wanted.
+        prompts.reverse();
+        if self.look.mode == Mode::Plain {
+            return vec![Action::ListPrompts(prompts)];
+        }
+        let choices = prompts
+            .into_iter()
+            .map(|(entry, text)| (text.replace('\n', " "), Choice::Prompt(entry)));
+        self.picker = Some(Picker::new("Fork before", choices.collect()));
+        Vec::new()
     }
 
     /// The model that is asked.

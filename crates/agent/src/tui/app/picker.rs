@@ -13,6 +13,8 @@ pub(crate) enum Choice {
     Session(PathBuf),
     /// `provider/id`.
     Model(String),
+    /// The entry of a prompt.
+    Prompt(String),
 }
 
 #[derive(Debug)]

@@ -17,6 +17,8 @@ pub(crate) struct Status {
     pub cost: f64,
     /// Shortened by the home folder.
     pub cwd: String,
+    /// The branch that is checked out there.
+    pub branch: Option<String>,
     pub queued: usize,
 }
 
@@ -43,7 +45,11 @@ impl Status {
         }
         let room = columns.saturating_sub(used(&parts) + width(dot));
         if room >= 12 && !self.cwd.is_empty() {
-            let cwd = shorten_front(&clean(&self.cwd), room, look.pick("…", "~"));
+            let place = match &self.branch {
+                Some(branch) => format!("{} ({branch})", self.cwd),
+                None => self.cwd.clone(),
+            };
+            let cwd = shorten_front(&clean(&place), room, look.pick("…", "~"));
             parts.push((cwd, Role::Faint));
         }
         let mut line = Line::blank();
@@ -161,6 +167,7 @@ mod tests {
             window: 200_000,
             cost: 1.234,
             cwd: "~/projects/session-manager".into(),
+            branch: None,
             queued: 2,
         };
         for (columns, expected) in [

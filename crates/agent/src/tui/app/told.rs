@@ -85,15 +85,20 @@ impl App {
                 let level = thinking_word(thinking);
                 self.tell(Entry::Notice(format!("model: {name}, thinking {level}")));
                 self.status.model = name;
+                self.cycled = None;
                 self.status.thinking = Some(level).filter(|level| *level != "off");
                 self.status.window = window;
             }
             // The call that changed them shows them.
             Update::Todos(_) => {}
+            Update::Prompts(prompts) => return self.prompts(prompts),
             Update::ShellDone { command, output } => self.tell(Entry::Shell { command, output }),
             Update::TurnEnded(end) => self.turn_ended(&end),
             Update::Notice(text) => self.tell(Entry::Notice(text)),
-            Update::Error(text) => self.tell(Entry::Error(text)),
+            Update::Error(text) => {
+                self.cycled = None;
+                self.tell(Entry::Error(text));
+            }
             Update::Ended => return vec![Action::Quit],
         }
         Vec::new()
@@ -117,12 +122,13 @@ impl App {
         self.status.cost = view.cost;
         self.status.cwd = self.at_home(&view.cwd);
         self.title.clone_from(&view.title);
+        let same = self.id == view.id;
         self.id.clone_from(&view.id);
         self.kept = view.path.is_some();
         if !again {
             self.since = now;
         }
-        self.heading(&view, again);
+        self.heading(&view, again, same);
         let last = last_entries(&view, LAST_ENTRIES);
         if last.earlier > 0 {
             self.tell(Entry::Notice(format!(
@@ -135,9 +141,10 @@ impl App {
         }
     }
 
-    fn heading(&mut self, view: &SessionView, again: bool) {
+    fn heading(&mut self, view: &SessionView, again: bool, same: bool) {
         let name = match &view.title {
             Some(title) => clean(title),
+            None if same => "sm agent".to_owned(),
             None if again => "new session".to_owned(),
             None => "sm agent".to_owned(),
         };
@@ -359,7 +366,10 @@ impl App {
                     self.tell(Entry::Notice(format!("saved as {}", path.display())));
                 }
             }
-            HandoffOutcome::Cancelled => self.tell(Entry::Notice(text)),
+            HandoffOutcome::Cancelled | HandoffOutcome::Compacted => {
+                self.tell(Entry::Notice(text));
+            }
+            HandoffOutcome::NotCompacted(_) => self.tell(Entry::Warning(text)),
             HandoffOutcome::Empty | HandoffOutcome::Failed(_) if automatic => {
                 self.tell(Entry::Warning(text));
             }

@@ -40,19 +40,25 @@ pub(crate) fn file_word(before: &str) -> Option<(usize, &str)> {
 }
 
 /// What could be meant by the text before the cursor.
-pub(crate) fn complete(text: &str, cursor: usize, files: &[String]) -> Option<Completion> {
+pub(crate) fn complete(
+    text: &str,
+    cursor: usize,
+    files: &[String],
+    templates: &[(String, String)],
+) -> Option<Completion> {
     let before = text.get(..cursor)?;
     if before.starts_with('/') && !before.contains(char::is_whitespace) && cursor == text.len() {
-        let items: Vec<Item> = COMMANDS
+        let ours = COMMANDS.iter().map(|command| (command.name, command.about));
+        let own = templates
             .iter()
-            .filter(|command| {
-                before
-                    .get(1..)
-                    .is_some_and(|typed| command.name.starts_with(typed))
-            })
-            .map(|command| Item {
-                text: format!("/{}", command.name),
-                about: command.about.to_owned(),
+            .map(|(name, about)| (name.as_str(), about.as_str()));
+        let typed = before.get(1..).unwrap_or_default();
+        let items: Vec<Item> = ours
+            .chain(own)
+            .filter(|(name, _)| name.starts_with(typed))
+            .map(|(name, about)| Item {
+                text: format!("/{name}"),
+                about: about.to_owned(),
             })
             .collect();
         return some(Kind::Command, 0, cursor, items);
@@ -140,7 +146,8 @@ mod tests {
         ]
         .map(String::from)
         .to_vec();
-        let found = complete(text, text.len(), &files);
+        let own = [("review".to_owned(), "<PR> Review it".to_owned())];
+        let found = complete(text, text.len(), &files, &own);
         found.map_or(Vec::new(), |found| {
             found.items.into_iter().map(|i| i.text).collect()
         })
@@ -151,7 +158,8 @@ mod tests {
         assert_eq!(offered("/hand"), ["/handoff"]);
         assert_eq!(offered("/handoff "), Vec::<String>::new());
         assert_eq!(offered("say /hand"), Vec::<String>::new());
-        assert_eq!(offered("/").len(), COMMANDS.len());
+        assert_eq!(offered("/").len(), COMMANDS.len() + 1);
+        assert_eq!(offered("/rev"), ["/review"]);
         assert_eq!(offered("look at @main"), ["@src/main.rs", "@docs/main.md"]);
         assert_eq!(offered("@src/"), ["@src/", "@src/lib.rs", "@src/main.rs"]);
         assert_eq!(offered("@rdm"), ["@README.md"]);

@@ -14,6 +14,7 @@ use complete::{Completion, complete, file_word};
 pub(crate) use history::History;
 
 use super::input::Key;
+use crate::templates::Template;
 
 /// A paste with more lines or bytes than this is folded up.
 const FOLD_LINES: usize = 8;
@@ -29,6 +30,8 @@ pub(crate) struct Editor {
     folds: Vec<(String, String)>,
     completion: Option<Completion>,
     files: Option<Vec<String>>,
+    /// Names of templates, with what is said beside them.
+    templates: Vec<(String, String)>,
 }
 
 /// What became of a key.
@@ -91,6 +94,14 @@ impl Editor {
     pub fn offer_files(&mut self, files: Vec<String>) {
         self.files = Some(files);
         self.look_for_completions();
+    }
+
+    pub fn offer_templates(&mut self, templates: &[Template]) {
+        let told = templates.iter().map(|template| {
+            let about = format!("{} {}", template.hint, template.about);
+            (template.name.clone(), about.trim().to_owned())
+        });
+        self.templates = told.collect();
     }
 
     /// Files may have come and gone: they are listed anew when they are asked for again.
@@ -202,7 +213,8 @@ impl Editor {
     fn look_for_completions(&mut self) {
         self.history.leave();
         let files = self.files.as_deref().unwrap_or_default();
-        self.completion = complete(self.buffer.text(), self.buffer.cursor(), files);
+        let (text, cursor) = (self.buffer.text(), self.buffer.cursor());
+        self.completion = complete(text, cursor, files, &self.templates);
     }
 
     fn enter(&mut self) -> Pressed {

@@ -78,6 +78,7 @@ fn the_loader_shows_the_document_growing_and_each_attempt() {
     let mut sim = Sim::new(60, 14);
     let handing = |attempt| {
         Update::State(State::HandingOff {
+            goal: crate::turn::Goal::NextSession,
             automatic: false,
             attempt,
         })
@@ -121,6 +122,7 @@ fn the_loader_shows_the_document_growing_and_each_attempt() {
 fn automatic_handoffs_say_so() {
     let mut sim = Sim::new(60, 12);
     sim.told(Update::State(State::HandingOff {
+        goal: crate::turn::Goal::NextSession,
         automatic: true,
         attempt: 1,
     }));
