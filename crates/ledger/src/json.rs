@@ -12,7 +12,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Broken;
 
-fn skip_space(bytes: &[u8], mut at: usize) -> usize {
+pub(crate) fn skip_space(bytes: &[u8], mut at: usize) -> usize {
     while matches!(bytes.get(at), Some(b' ' | b'\t' | b'\r' | b'\n')) {
         at += 1;
     }
@@ -20,7 +20,7 @@ fn skip_space(bytes: &[u8], mut at: usize) -> usize {
 }
 
 /// The place behind the string that begins at `at`.
-fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
+pub(crate) fn skip_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
         at += memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -207,6 +207,11 @@ pub fn text_of<'a>(object: &'a str, name: &str) -> Option<Cow<'a, str>> {
 
 pub fn number(value: &str) -> Option<u64> {
     value.parse().ok()
+}
+
+/// A text as JSON.
+pub(crate) fn quoted(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
 }
 
 /// A value as serde knows it, where it has to be handed on.

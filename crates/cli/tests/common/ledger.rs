@@ -61,3 +61,53 @@ pub fn goes_on_from_the_ledger(world: &World, args: &[&str], waits: &str) {
     });
     assert_eq!(read.as_deref(), Some("eight\n"));
 }
+
+/// Secrets go through the agent's tools and a person's words; none of them is in the ledger's file, in
+/// its names, or in the document that a successor is given.
+pub fn no_secret_is_written_down(world: &World, args: &[&str]) {
+    // shaped like names: alone, nothing tells that they are secrets
+    let secrets = [
+        "quiet_Harbour_77",
+        "blue_Heron_42",
+        "amberFoxRuns",
+        "stone_Bridge_Song",
+        "lantern_Moss_15",
+        "Regen_Wald_31",
+        "mint_Cookie_5512ab",
+    ];
+    let config = "database:\n  user: harbour_clerk\n  password: amberFoxRuns\n";
+    std::fs::write(world.in_project("config.yaml"), config).unwrap();
+    let settings = "{\"smtp_password\": \"stone_Bridge_Song\"}\n";
+    std::fs::write(world.in_project("settings.json"), settings).unwrap();
+    let session = world.start_idle("api", args);
+    let prompt = [
+        "Port harbour_register. Das Passwort ist Regen_Wald_31.",
+        "RUN: echo curl -H 'Authorization: Bearer quiet_Harbour_77' https://acme.test/boats",
+        "THEN: PGPASSWORD=blue_Heron_42 true",
+        "THEN: cat config.yaml",
+        "THEN: cat settings.json",
+        "THEN: echo API_TOKEN=lantern_Moss_15 > .env; cat .env",
+        "THEN: echo curl -b 'session=mint_Cookie_5512ab' https://acme.test/",
+    ];
+    world.send_wait("api", &prompt.join("\n"), &[]);
+    world.wait_state("api", "idle");
+    let known = world
+        .sm(&["ledger", "api", "--budget", "50000"])
+        .exits(0)
+        .out;
+    assert!(known.contains("harbour_register"), "{known}");
+    assert!(known.contains("harbour_clerk"), "{known}");
+    let folder = world.client.paths().session_dir(&text(&session["id"]));
+    let written = std::fs::read_to_string(folder.join("ledger.g1.json")).unwrap();
+    world
+        .sm(&["handoff", "--auto", "--session", "api"])
+        .exits(0);
+    let done = world.wait_handoff("api", "done");
+    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+    assert!(copy.contains("harbour_register"), "{copy}");
+    for secret in secrets {
+        assert!(!known.contains(secret), "sm ledger: {secret}\n{known}");
+        assert!(!written.contains(secret), "its file: {secret}\n{written}");
+        assert!(!copy.contains(secret), "the document: {secret}\n{copy}");
+    }
+}

@@ -1,7 +1,7 @@
 //! What sm has written down of a context, when Codex is gone in the middle of its work.
 
 use crate::common::World;
-use crate::common::ledger::goes_on_from_the_ledger;
+use crate::common::ledger::{goes_on_from_the_ledger, no_secret_is_written_down};
 
 #[test]
 fn codex_killed_in_the_middle_of_its_work_goes_on_from_the_ledger() {
@@ -10,4 +10,13 @@ fn codex_killed_in_the_middle_of_its_work_goes_on_from_the_ledger() {
         return;
     };
     goes_on_from_the_ledger(&world, &[], "cat gate");
+}
+
+#[test]
+fn no_secret_of_a_codex_session_is_written_down() {
+    let test = "no_secret_of_a_codex_session_is_written_down";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    no_secret_is_written_down(&world, &[]);
 }

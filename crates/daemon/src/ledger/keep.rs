@@ -19,7 +19,9 @@ use std::path::{Path, PathBuf};
 pub const PIECE: u64 = 32 << 20;
 /// What is read at once.
 const CHUNK: usize = 1 << 20;
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
+/// Names were taken before secrets were: those of such a file are not used. Its words are.
+const NAMES_UNCLEAN: u32 = 1;
 /// A context with less in it than this has only begun.
 const BEGUN: u32 = 3;
 /// The largest file that is taken for a ledger of ours.
@@ -345,7 +347,14 @@ pub fn load(folder: &Path, generation: u32) -> Option<Kept> {
     }
     let mut bytes = Vec::new();
     file.take(LARGEST).read_to_end(&mut bytes).ok()?;
-    let kept: Kept = serde_json::from_slice(&bytes).ok()?;
+    let mut kept: Kept = serde_json::from_slice(&bytes).ok()?;
+    if kept.version == NAMES_UNCLEAN {
+        kept.ledger.names.clear();
+        if let Some(before) = &mut kept.before {
+            before.names.clear();
+        }
+        return Some(kept); // the present context is read again all the same
+    }
     (kept.version == VERSION).then_some(kept)
 }
 

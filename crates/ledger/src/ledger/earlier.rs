@@ -6,6 +6,7 @@
 
 use super::people::Directive;
 use super::{Ledger, SUMMARY, Summary};
+use crate::redact::Origin;
 use crate::text;
 use sm_core::words;
 use std::borrow::Cow;
@@ -39,7 +40,7 @@ impl Ledger {
         if self.summary.is_some() || document.trim().is_empty() {
             return; // the program has put something there itself
         }
-        let clean = self.clean(document);
+        let clean = self.clean(document, Origin::Any);
         let text = text::head(&clean, SUMMARY).to_owned();
         let (line, time) = (0, None);
         self.summary = Some(Summary { text, line, time });
@@ -82,7 +83,8 @@ impl Ledger {
 
     /// Something that was said last: the record may not have it yet.
     pub fn say_last(&mut self, prompt: &str) {
-        let prompt = prompt.trim();
+        let prompt = self.clean(prompt.trim(), Origin::Any).into_owned();
+        let prompt = prompt.as_str();
         let begins = text::head(prompt, LONGEST);
         let mut said = self.people.said.iter();
         if !prompt.is_empty() && !said.any(|said| said.text.starts_with(begins)) {

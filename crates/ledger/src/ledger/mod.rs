@@ -3,6 +3,7 @@
 //! Adding a record costs the same however many came before, and memory is bounded. It must never
 //! lose the goal or the newest words of a person, and never keep a secret: it is written to disk.
 
+mod clean;
 mod earlier;
 mod files;
 mod links;
@@ -26,12 +27,12 @@ pub use work::{Command, Commit, Tests, Trouble, Work, essence, is_test};
 
 use crate::json;
 use crate::record::{At, Outcome, Record, Speaker};
-use crate::redact::redact;
+use crate::redact::Origin;
 use crate::text;
+use clean::Secrets;
 use names::Touch;
 use serde::{Deserialize, Serialize};
 use sm_core::Timestamp;
-use std::borrow::Cow;
 use std::collections::VecDeque;
 
 /// Calls that are waited for.
@@ -81,20 +82,26 @@ pub struct Ledger {
     pub background: VecDeque<String>,
     /// Secrets that were taken out of what is kept here.
     pub redacted: u64,
+    /// Those that were seen, so that they are known where nothing around them says what they are.
+    #[serde(skip)]
+    secrets: Secrets,
 }
 
 impl Ledger {
+    /// Every record comes in here, and nothing is taken from it before its secrets are gone: a name
+    /// or a path that is looked at without what stands around it does not show that it is one.
     pub fn add(&mut self, at: At, record: &Record<'_>) {
         self.line = self.line.max(at.line);
         match record {
             Record::Said { by, text } => {
                 self.step(at);
-                self.said(at, *by, text);
+                let text = self.clean(text::head(text, SHOWN), Origin::Any);
+                self.said(at, *by, &text);
             }
             Record::Spoke { text } => {
                 self.step(at);
                 self.interrupted = false;
-                let text = self.clean(text);
+                let text = self.clean(text, Origin::Any);
                 self.names.take(&text, Touch::Acted, self.steps, 0);
                 self.links.take(&text);
                 self.prose.spoke(&text, self.steps, at);
@@ -103,24 +110,37 @@ impl Ledger {
             Record::Called { id, tool, input } => {
                 self.step(at);
                 self.interrupted = false;
-                self.called(at, id, tool, input.get());
+                let input = self.clean_input(tool, input.get());
+                self.called(at, id, tool, &input);
             }
             Record::Returned { id, text, outcome } => {
                 self.step(at);
-                self.returned(at, id, text, *outcome);
+                let place = self.open.iter().rposition(|open| open.id == *id);
+                let open = place.and_then(|place| self.open.remove(place));
+                let origin = open
+                    .as_ref()
+                    .map_or(Origin::Any, |open| open.about.origin());
+                let text = self.clean(text::head(text, SHOWN), origin);
+                self.returned(at, open, &text, *outcome);
             }
             Record::Used { tokens } => self.tokens = Some(*tokens),
-            Record::Compacted { summary } => self.compacted(at, summary.as_deref()),
+            Record::Compacted { summary } => {
+                let summary = summary.as_deref();
+                let summary = summary.map(|text| self.clean(text, Origin::Any));
+                self.compacted(at, summary.as_deref());
+            }
             Record::Interrupted => {
                 self.step(at);
                 self.interrupted = true;
             }
             Record::Place { cwd, branch } => {
                 if let Some(cwd) = cwd {
-                    self.cwd = Some(text::head(cwd, 1_000).to_owned());
+                    let cwd = self.clean(text::head(cwd, 1_000), Origin::Any);
+                    self.cwd = Some(cwd.into_owned());
                 }
                 if let Some(branch) = branch {
-                    self.branch = Some(text::head(branch, 200).to_owned());
+                    let branch = self.clean(text::head(branch, 200), Origin::Any);
+                    self.branch = Some(branch.into_owned());
                 }
             }
             Record::Aside | Record::Other => {}
@@ -139,25 +159,11 @@ impl Ledger {
         }
     }
 
-    /// A text without its secrets.
-    fn clean<'a>(&mut self, text: &'a str) -> Cow<'a, str> {
-        let redacted = redact(text);
-        let count = redacted.count() as u64;
-        self.redacted = self.redacted.saturating_add(count);
-        redacted.text
-    }
-
     fn said(&mut self, at: At, by: Speaker, text: &str) {
-        let shown = text::head(text, SHOWN);
-        let clean = match by {
-            Speaker::Person | Speaker::Queued => self.clean(shown),
-            Speaker::Program => Cow::Borrowed(shown),
-        };
-        let (text, shown) = (clean.as_ref(), clean.as_ref());
-        self.names.take(shown, Touch::Acted, self.steps, 0);
+        self.names.take(text, Touch::Acted, self.steps, 0);
         match by {
             Speaker::Person | Speaker::Queued => {
-                self.links.take(shown);
+                self.links.take(text);
                 self.interrupted = false;
                 let asked = self.prose.last_question();
                 self.people.say(text, at, self.compactions, asked);
@@ -175,7 +181,6 @@ impl Ledger {
                     && !args.trim().is_empty()
                 {
                     let typed = format!("{} {}", name.trim(), args.trim());
-                    let typed = self.clean(&typed).into_owned();
                     self.people.say(&typed, at, self.compactions, None);
                 }
             }
@@ -183,12 +188,7 @@ impl Ledger {
     }
 
     fn called(&mut self, at: At, id: &str, tool: &str, input: &str) {
-        let mut about = tools::about(tool, input);
-        about.each_text(&mut |text| {
-            if let Cow::Owned(clean) = self.clean(text) {
-                *text = clean;
-            }
-        });
+        let about = tools::about(tool, input);
         let step = self.steps;
         let file = match &about {
             About::File(Use::Change | Use::Write, path) => self.files.id(path, step),
@@ -218,7 +218,6 @@ impl Ledger {
         match &about {
             About::Proposal => {
                 if let Some(plan) = json::text_of(input, "plan") {
-                    let plan = self.clean(&plan);
                     self.plan.propose(&plan);
                 }
             }
@@ -249,29 +248,21 @@ impl Ledger {
         }
     }
 
-    fn returned(&mut self, at: At, id: &str, said: &str, outcome: Outcome) {
-        let said = text::head(said, SHOWN);
-        let place = self.open.iter().rposition(|open| open.id == id);
-        let open = place.and_then(|place| self.open.remove(place));
+    fn returned(&mut self, at: At, open: Option<Open>, said: &str, outcome: Outcome) {
         let step = self.steps;
         let mut file = 0;
-        let mut shown = Cow::Borrowed(said);
         if let Some(open) = &open {
             if let About::File(Use::Read, path) = &open.about {
                 file = self.files.id(path, step);
             }
             self.ended(at, open, said, outcome);
-            if open.about.shows_secrets() {
-                shown = self.clean(said);
-            }
         }
-        self.names.take(&shown, Touch::Seen, step, file);
+        self.names.take(said, Touch::Seen, step, file);
         // What a person says who refuses a call stands in its result.
         if outcome == Outcome::Refused
             && let Some((_, words)) = said.split_once("the user said:")
         {
-            let words = self.clean(words);
-            self.people.say(&words, at, self.compactions, None);
+            self.people.say(words, at, self.compactions, None);
         }
     }
 
@@ -328,15 +319,14 @@ impl Ledger {
         self.steps = 0;
         self.since = at.time;
         self.tokens = None;
-        let summary = summary.map(|text| self.clean(text));
-        self.summary = summary.as_deref().map(|text| Summary {
+        self.summary = summary.map(|text| Summary {
             text: text::head(text, SUMMARY).to_owned(),
             line: at.line,
             time: at.time,
         });
         self.step(at);
         if let Some(summary) = summary {
-            self.names.take(&summary, Touch::Acted, self.steps, 0);
+            self.names.take(summary, Touch::Acted, self.steps, 0);
         }
     }
 

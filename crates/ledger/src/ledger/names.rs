@@ -154,6 +154,11 @@ impl Names {
         all.into_iter().map(|(_, text, name)| (text, name))
     }
 
+    /// What turned out to be a secret is no name, nor is a part of one.
+    pub fn forget(&mut self, secret: &str) {
+        self.map.retain(|name, _| !secret.contains(&**name));
+    }
+
     pub fn get(&self, name: &str) -> Option<&Name> {
         self.map.get(name)
     }

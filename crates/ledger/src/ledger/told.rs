@@ -7,7 +7,7 @@
 use super::Ledger;
 use super::people::FIRST;
 use crate::record::{At, Speaker};
-use crate::redact::redact;
+use crate::redact::{Origin, redact};
 use crate::text;
 use sm_core::Timestamp;
 use std::borrow::Cow;
@@ -77,12 +77,12 @@ impl Ledger {
             line: self.line,
             time: Some(told.at),
         };
+        let clean = self.clean(&told.text, Origin::Any).into_owned();
         if self.time.is_none_or(|last| told.at >= last) {
             self.step(at);
-            self.said(at, Speaker::Queued, &told.text);
+            self.said(at, Speaker::Queued, &clean);
             return;
         }
-        let clean = self.clean(&told.text);
         self.links.take(&clean);
         self.people.say_between(&clean, at, self.compactions);
     }

@@ -2,6 +2,8 @@
 
 use super::files::Use;
 use crate::json;
+use crate::redact::Origin;
+use crate::text;
 use serde::{Deserialize, Serialize};
 
 /// A call that has not come back yet.
@@ -35,18 +37,6 @@ pub enum About {
 }
 
 impl About {
-    /// Every text that is kept.
-    pub fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
-        match self {
-            Self::File(_, text)
-            | Self::Command { text, .. }
-            | Self::Agent(text)
-            | Self::NewStep(text) => change(text),
-            Self::Files(files) => files.iter_mut().for_each(|(_, path)| change(path)),
-            Self::Proposal | Self::Question | Self::Other => {}
-        }
-    }
-
     /// What it is about, in a few words; nothing if only the tool's name says it.
     pub fn subject(&self) -> &str {
         match self {
@@ -59,28 +49,47 @@ impl About {
         }
     }
 
-    /// Whether it is about where people keep secrets: then even names in it may be some.
-    pub fn shows_secrets(&self) -> bool {
-        let marks = [
-            ".env",
-            "printenv",
-            "credentials",
-            "secret",
-            "id_rsa",
-            ".pem",
-        ];
-        match self {
-            Self::File(_, text) | Self::Command { text, .. } => {
-                marks.iter().any(|mark| text.contains(mark)) || text.trim() == "env"
+    /// What its input and its output come from, as far as its words tell.
+    pub fn origin(&self) -> Origin {
+        let settings = match self {
+            Self::File(_, path) => holds_settings(path),
+            Self::Files(files) => files.iter().any(|(_, path)| holds_settings(path)),
+            Self::Command { text, .. } => {
+                let text = text::head(text, 4_000);
+                matches!(text.trim(), "env" | "printenv" | "set" | "export")
+                    || text
+                        .split(|c: char| {
+                            c.is_whitespace()
+                                || matches!(c, '"' | '\'' | ';' | '|' | '<' | '>' | '(' | ')' | '=')
+                        })
+                        .any(holds_settings)
             }
-            Self::Files(_)
-            | Self::Agent(_)
-            | Self::NewStep(_)
-            | Self::Proposal
-            | Self::Question
-            | Self::Other => false,
+            Self::Agent(_) | Self::NewStep(_) | Self::Proposal | Self::Question | Self::Other => {
+                false
+            }
+        };
+        match settings {
+            true => Origin::Settings,
+            false => Origin::Any,
         }
     }
+}
+
+/// Whether a file of this name is one of settings: what stands there is not computed.
+fn holds_settings(path: &str) -> bool {
+    const ENDS: &str = "\
+yaml|yml|json|jsonc|json5|toml|ini|cfg|conf|config|cnf|properties|env|plist|tfvars|xml|netrc|\
+npmrc|pypirc|pgpass|htpasswd|pem|key|kubeconfig|envrc";
+    let name = path.rsplit('/').next().unwrap_or(path);
+    let name = name.trim_end_matches([',', ':', '.']);
+    let end = name.rsplit_once('.').map_or("", |(_, end)| end);
+    ENDS.split('|').any(|known| known.eq_ignore_ascii_case(end))
+        || name.starts_with(".env")
+        || matches!(
+            name,
+            "printenv" | "kubeconfig" | "credentials" | "secrets" | "id_rsa" | "authorized_keys"
+        )
+        || path.contains("/secrets/")
 }
 
 fn path(input: &str) -> Option<String> {

@@ -3,9 +3,9 @@
 //! The name decides what the value may be, the way it is written how sure one can be. Must never
 //! take a value that is computed, typed or referred to.
 
-use super::Found;
 use super::keys::{self, LONGEST};
-use super::value::{Kind, Style, is_secret};
+use super::value::{Kind, Style, is_secret, is_secret_setting};
+use super::{Found, Origin, cookies};
 
 fn named(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'.')
@@ -15,7 +15,7 @@ fn named(byte: u8) -> bool {
 const FAR: usize = 4096;
 
 /// At `=` or `:`.
-pub(super) fn at(text: &str, i: usize, found: &mut impl FnMut(Found)) {
+pub(super) fn at(text: &str, i: usize, origin: Origin, found: &mut impl FnMut(Found)) {
     let bytes = text.as_bytes();
     let get = |at: usize| bytes.get(at).copied().unwrap_or(0);
     let before = if i > 0 { get(i - 1) } else { 0 };
@@ -64,6 +64,7 @@ pub(super) fn at(text: &str, i: usize, found: &mut impl FnMut(Found)) {
             key_end,
             value,
             arrow,
+            origin,
         },
         kind,
         found,
@@ -76,6 +77,7 @@ struct Place {
     key_end: usize,
     value: usize,
     arrow: bool,
+    origin: Origin,
 }
 
 /// The name that ends before `end`, behind quotes, brackets and blanks.
@@ -216,7 +218,7 @@ fn judge(
         } else {
             Style::Quoted
         };
-        offer(text, start, end, kind, style, rule, found);
+        offer(text, (start, end), kind, style, rule, place.origin, found);
         return;
     }
     if place.arrow {
@@ -246,7 +248,8 @@ fn judge(
             .iter()
             .any(|b| b.is_ascii_whitespace() || matches!(b, b'"' | b'\'' | b'\\' | b'`' | b'('))
     {
-        offer(text, start, start + line, kind, Style::Env, rule, found);
+        let span = (start, start + line);
+        offer(text, span, kind, Style::Env, rule, place.origin, found);
         return;
     }
     let len = whole
@@ -308,7 +311,8 @@ fn judge(
     } else {
         Style::Bare
     };
-    offer(text, start, start + value.len(), kind, style, rule, found);
+    let span = (start, start + value.len());
+    offer(text, span, kind, style, rule, place.origin, found);
 }
 
 /// Whether the name is the first thing in its line, but for `export` and the like.
@@ -378,8 +382,11 @@ pub(super) fn flag(text: &str, i: usize, found: &mut impl FnMut(Found)) {
             (end + 1, end + 1 + len)
         });
         if bytes.get(start) != Some(&b'-') {
-            offer(text, start, stop, kind, Style::Flag, rule, found);
+            let span = (start, stop);
+            offer(text, span, kind, Style::Flag, rule, Origin::Any, found);
         }
+    } else if name == "cookie" {
+        cookies::given(text, end + 1, found);
     } else if name == "user"
         && let Some((start, stop)) = quoted(text, end + 1).or_else(|| {
             let rest = bytes
@@ -408,13 +415,20 @@ pub(super) fn flag(text: &str, i: usize, found: &mut impl FnMut(Found)) {
     }
 }
 
+/// What a value is under this name, in quotes: None if it is no secret.
+pub(super) fn is_named_secret(key: &str, value: &str, origin: Origin) -> Option<&'static str> {
+    let (kind, rule) = keys::kind(key)?;
+    let set = origin == Origin::Settings && is_secret_setting(kind, value);
+    (set || is_secret(kind, Style::Quoted, value)).then_some(rule)
+}
+
 fn offer(
     text: &str,
-    start: usize,
-    end: usize,
+    (start, end): (usize, usize),
     kind: Kind,
     style: Style,
     rule: &'static str,
+    origin: Origin,
     found: &mut impl FnMut(Found),
 ) {
     let Some(value) = text.get(start..end) else {
@@ -423,7 +437,8 @@ fn offer(
     if value.contains('{') && value.contains('}') {
         return;
     }
-    if is_secret(kind, style, value) {
+    let set = origin == Origin::Settings && is_secret_setting(kind, value);
+    if set || is_secret(kind, style, value) {
         found(Found { rule, start, end });
     }
 }

@@ -118,6 +118,12 @@ pub(super) fn kind(key: &str) -> Option<(Kind, &'static str)> {
         .map(|(_, kind, name)| (*kind, *name))
 }
 
+/// Whether it is what programs call it: in code it is a name like any other.
+pub(super) fn is_english(word: &str) -> bool {
+    let word = word.to_ascii_lowercase();
+    ["password", "passwords", "passphrase", "passcode"].contains(&word.as_str())
+}
+
 /// The last two letters of everything above: one bit each.
 static LAST_TWO: [u32; 26] = last_two();
 

@@ -16,13 +16,19 @@
 //! | `assign` | names with values: code, JSON, YAML, environment, flags, queries |
 //! | `keys` | which names stand for a secret |
 //! | `value` | whether a value is one, or a reference, a word, a placeholder |
+//! | `spoken` | passwords that people say in a sentence, in their own language |
+//! | `cookies` | the values of cookies that stand for a login |
+//! | `structured` | JSON, string by string, each with the name it stands under |
 
 mod assign;
+mod cookies;
 mod keys;
 mod rules;
 pub mod samples;
 mod scan;
 mod shapes;
+mod spoken;
+mod structured;
 mod value;
 
 use std::borrow::Cow;
@@ -30,6 +36,17 @@ use std::borrow::Cow;
 use rules::name;
 
 pub use rules::rule_names;
+pub use structured::redact_json;
+
+/// Where a text comes from: it decides how much the name of a value says about it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Origin {
+    /// Code, prose, output: a value behind the name of a secret may be an expression.
+    #[default]
+    Any,
+    /// A file of settings: what stands behind the name of a secret is that secret.
+    Settings,
+}
 
 /// One secret in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -58,6 +75,11 @@ impl Redacted<'_> {
 
 /// Takes the secrets out. Doing it again changes nothing.
 pub fn redact(text: &str) -> Redacted<'_> {
+    redact_from(text, Origin::Any)
+}
+
+/// As [`redact`], for a text of which one knows where it comes from.
+pub fn redact_from(text: &str, origin: Origin) -> Redacted<'_> {
     let mut redacted = Redacted {
         text: Cow::Borrowed(text),
         found: Vec::new(),
@@ -65,7 +87,7 @@ pub fn redact(text: &str) -> Redacted<'_> {
     // What was taken out is a boundary for what stands beside it; a look at the outcome finds
     // that. Nearly every text needs one pass or two.
     for pass in 0..=2 * PASSES {
-        let mut found = find(&redacted.text);
+        let mut found = find_from(&redacted.text, origin);
         if found.is_empty() {
             break;
         }
@@ -118,8 +140,13 @@ fn wider(text: &str, found: &[Found], all: bool) -> Vec<Found> {
 
 /// The secrets of a text, in order, none over another.
 pub fn find(text: &str) -> Vec<Found> {
+    find_from(text, Origin::Any)
+}
+
+/// As [`find`], for a text of which one knows where it comes from.
+pub fn find_from(text: &str, origin: Origin) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
-    scan::scan(text, &mut |secret| found.push(secret));
+    scan::scan(text, origin, &mut |secret| found.push(secret));
     found.retain(|f| {
         f.start < f.end && text.is_char_boundary(f.start) && text.is_char_boundary(f.end)
     });
@@ -141,11 +168,23 @@ pub fn find(text: &str) -> Vec<Found> {
     kept
 }
 
+/// The secrets of a text themselves: whoever has them knows what must not come up again.
+pub fn values(text: &str, origin: Origin) -> Vec<String> {
+    let found = find_from(text, origin);
+    let values = found.iter().filter_map(|f| text.get(f.start..f.end));
+    values.map(str::to_owned).collect()
+}
+
 fn rank(found: &Found) -> u8 {
     match found.rule {
         name::PRIVATE_KEY => 0,
         name::URL_PASSWORD | name::URL_TOKEN | name::BEARER | name::COMMAND => 2,
-        name::PASSWORD | name::SECRET | name::API_KEY | name::TOKEN | name::SIGNATURE => 3,
+        name::PASSWORD
+        | name::SECRET
+        | name::API_KEY
+        | name::TOKEN
+        | name::SIGNATURE
+        | name::COOKIE => 3,
         _ => 1,
     }
 }

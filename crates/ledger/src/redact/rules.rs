@@ -193,6 +193,7 @@ pub(super) const RULES: &[Rule] = &[
         30,
         80,
     ),
+    rule("discord token", "mfa.", Start::Word, Word, 60, 120),
     rule("sendgrid key", "SG.", Start::Word, Dotted, 50, 80),
     rule("mailgun key", "key-", Start::Word, Hex, 32, 32),
     rule("twilio key", "SK", Start::Word, Hex, 32, 32),
@@ -232,6 +233,7 @@ pub(super) mod name {
     pub const API_KEY: &str = "api key";
     pub const TOKEN: &str = "token";
     pub const COMMAND: &str = "password on a command line";
+    pub const COOKIE: &str = "session cookie";
     pub const ALL: &[&str] = &[
         PRIVATE_KEY,
         JWT,
@@ -251,6 +253,7 @@ pub(super) mod name {
         API_KEY,
         TOKEN,
         COMMAND,
+        COOKIE,
     ];
 }
 

@@ -5,7 +5,7 @@
 
 use super::rules::{Body, RULES, Rule, Start};
 use super::value::issued;
-use super::{Found, assign, shapes};
+use super::{Found, Origin, assign, cookies, shapes, spoken};
 
 /// Pairs of bytes at which something can begin: one bit each.
 static PAIRS: [u64; 1024] = pairs();
@@ -61,11 +61,22 @@ const fn pairs() -> [u64; 1024] {
     }
     let words: [&[u8; 2]; 15] = [
         b"--", b"Be", b"be", b"BE", b"Ba", b"ba", b"BY", b"by", b"ey", b"-u", b"-p", b"-a", b"Q~",
-        b"ok", b"d ",
+        b"ok", b"-b",
     ];
     let mut word = 0;
     while word < words.len() {
         table = with(table, words[word][0], words[word][1]);
+        word += 1;
+    }
+    let mut word = 0;
+    while word < spoken::WORDS.len() {
+        let [first, second] = spoken::mark(word);
+        table = with(table, first, second);
+        table = with(
+            table,
+            first.to_ascii_uppercase(),
+            second.to_ascii_uppercase(),
+        );
         word += 1;
     }
     // a token in three parts begins with one of these
@@ -93,7 +104,7 @@ fn next(bytes: &[u8], from: usize) -> Option<usize> {
 }
 
 /// Calls `found` with every secret. They may lie over one another.
-pub(super) fn scan(text: &str, found: &mut impl FnMut(Found)) {
+pub(super) fn scan(text: &str, origin: Origin, found: &mut impl FnMut(Found)) {
     let bytes = text.as_bytes();
     let mut from = 0;
     while let Some(i) = next(bytes, from) {
@@ -101,24 +112,35 @@ pub(super) fn scan(text: &str, found: &mut impl FnMut(Found)) {
         let (Some(&first), Some(&second)) = (bytes.get(i), bytes.get(i + 1)) else {
             return;
         };
-        look(text, i, first, second, found);
+        look(text, i, (first, second), origin, found);
     }
 }
 
 #[inline(never)]
-fn look(text: &str, i: usize, first: u8, second: u8, found: &mut impl FnMut(Found)) {
+fn look(
+    text: &str,
+    i: usize,
+    (first, second): (u8, u8),
+    origin: Origin,
+    found: &mut impl FnMut(Found),
+) {
     match first {
-        b'=' => assign::at(text, i, found),
+        b'=' => {
+            assign::at(text, i, origin, found);
+            cookies::header(text, i, found);
+        }
         b':' => {
             if second == b'/' && text.as_bytes().get(i + 2) == Some(&b'/') {
                 shapes::address(text, i, found);
             } else {
                 shapes::telegram(text, i, found);
-                assign::at(text, i, found);
+                assign::at(text, i, origin, found);
+                cookies::header(text, i, found);
             }
         }
         _ => {
             shapes::at(text, i, first, second, found);
+            spoken::at(text, i, first, second, found);
             tokens(text, i, found);
         }
     }

@@ -6,7 +6,7 @@
 use super::rules::name;
 use super::scan::begins_word;
 use super::value::{Kind, Style, is_secret, issued, random, stands_in};
-use super::{Found, assign};
+use super::{Found, assign, cookies};
 
 /// Everything that can begin with this pair of bytes.
 pub(super) fn at(text: &str, i: usize, first: u8, second: u8, found: &mut impl FnMut(Found)) {
@@ -15,6 +15,7 @@ pub(super) fn at(text: &str, i: usize, first: u8, second: u8, found: &mut impl F
             block(text, i, found);
             assign::flag(text, i, found);
         }
+        (b'-', b'b') => cookies::flag(text, i, found),
         (b'-', _) => command(text, i, second, found),
         (b'B' | b'b', _) => {
             scheme(text, i, found);
@@ -24,18 +25,17 @@ pub(super) fn at(text: &str, i: usize, first: u8, second: u8, found: &mut impl F
         (b'M' | b'N' | b'O', _) => discord(text, i, found),
         (b'Q', b'~') => azure(text, i, found),
         (b'o', b'k') => discord_hook(text, i, found),
-        (b'd', b' ') => spoken(text, i, found),
         _ => {}
     }
 }
 
-fn starts(text: &str, at: usize, word: &str) -> bool {
+pub(super) fn starts(text: &str, at: usize, word: &str) -> bool {
     text.as_bytes()
         .get(at..at + word.len())
         .is_some_and(|have| have.eq_ignore_ascii_case(word.as_bytes()))
 }
 
-fn run(text: &str, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
+pub(super) fn run(text: &str, at: usize, most: usize, fits: impl Fn(u8) -> bool) -> usize {
     let rest = text.as_bytes().get(at..).unwrap_or_default();
     at + rest.iter().take(most).take_while(|b| fits(**b)).count()
 }
@@ -275,7 +275,8 @@ fn scheme(text: &str, i: usize, found: &mut impl FnMut(Found)) {
             && value.bytes().all(|b| b.is_ascii_hexdigit())
             && value.bytes().any(|b| b.is_ascii_digit());
         if !stands_in(value)
-            && (random(value)
+            && (in_header(bytes, i) && is_given(value)
+                || random(value)
                 || hex
                 || (value.len() >= 20
                     && issued(value)
@@ -293,6 +294,37 @@ fn scheme(text: &str, i: usize, found: &mut impl FnMut(Found)) {
             start,
             end,
         });
+    }
+}
+
+/// Whether `Authorization:` stands right before: what follows the scheme is what is sent.
+fn in_header(bytes: &[u8], at: usize) -> bool {
+    let before = bytes.get(at.saturating_sub(32)..at).unwrap_or_default();
+    let end = before
+        .iter()
+        .rposition(|b| !matches!(b, b' ' | b'\t' | b':' | b'=' | b'"' | b'\'' | b'`' | b'\\'))
+        .map_or(0, |last| last + 1);
+    let name = before.get(..end).unwrap_or_default();
+    let named = |word: &[u8]| {
+        name.len().checked_sub(word.len()).is_some_and(|from| {
+            name.get(from..)
+                .is_some_and(|name| name.eq_ignore_ascii_case(word))
+        })
+    };
+    named(b"authorization")
+}
+
+/// Whether somebody put a value there, and not the name of one: `access_token`, `MY_JWT`.
+fn is_given(value: &str) -> bool {
+    let digit = value.bytes().any(|b| b.is_ascii_digit());
+    let loud = !value.bytes().any(|b| b.is_ascii_lowercase());
+    let lower = value.to_ascii_lowercase();
+    let named = ["token", "jwt", "key", "secret", "auth"]
+        .iter()
+        .any(|word| lower.contains(word));
+    match digit {
+        true => value.len() >= 6,
+        false => value.len() >= 8 && !loud && !named,
     }
 }
 
@@ -446,50 +478,6 @@ fn identified_by(text: &str, i: usize, found: &mut impl FnMut(Found)) {
             rule: name::PASSWORD,
             start,
             end,
-        });
-    }
-}
-
-/// `password is …`, and `login x password y`.
-fn spoken(text: &str, i: usize, found: &mut impl FnMut(Found)) {
-    // at the end of the word: `d ` of `password `
-    if !i
-        .checked_sub(7)
-        .is_some_and(|from| starts(text, from, "password "))
-    {
-        return;
-    }
-    let is = starts(text, i + 2, "is ");
-    let line = i.saturating_sub(120);
-    let before = text
-        .as_bytes()
-        .get(line..i.saturating_sub(7))
-        .unwrap_or_default();
-    let before = memchr::memrchr(b'\n', before)
-        .and_then(|n| before.get(n..))
-        .unwrap_or(before);
-    let netrc = memchr::memmem::find(before, b"login ").is_some();
-    if !is && !netrc {
-        return;
-    }
-    let start = i + if is { 5 } else { 2 };
-    let (start, end) = assign::quoted(text, start).unwrap_or_else(|| {
-        (
-            start,
-            run(text, start, 128, |b| {
-                !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')' | b'\\')
-            }),
-        )
-    });
-    let Some(value) = text.get(start..end) else {
-        return;
-    };
-    let value = value.trim_end_matches(['.', ';', ':', '!', '?']);
-    if is_secret(Kind::Password, Style::Line, value) {
-        found(Found {
-            rule: name::PASSWORD,
-            start,
-            end: start + value.len(),
         });
     }
 }

@@ -21,6 +21,9 @@ const WEAK: &[&str] = &[
     "password", "passw0rd", "pass", "secret", "test", "admin", "user", "token", "key", "pwd",
 ];
 
+/// In the name of a variable that holds one.
+const NAMED: &[&str] = &["pass", "pwd", "secret", "token", "key"];
+
 /// A reader is to put something here, or a program does.
 pub(super) fn stands_in(value: &str) -> bool {
     let bytes = value.as_bytes();
@@ -217,18 +220,51 @@ pub(super) enum Style {
     Bare,
 }
 
+/// Whether somebody gave it: no placeholder, no reference, no word that everybody writes there.
+fn is_given(value: &str) -> bool {
+    let one = (4..=4096).contains(&value.len()) && !value.contains([' ', '\t']);
+    one && !stands_in(value)
+        && !refers(value)
+        && !DUMMIES
+            .split('|')
+            .any(|word| word.eq_ignore_ascii_case(value))
+}
+
+/// Whether a value is to be taken out that stands in a file of settings under such a name: there it
+/// is what it says, also if it is made of words.
+pub(super) fn is_secret_setting(kind: Kind, value: &str) -> bool {
+    let digit = value.bytes().any(|b| b.is_ascii_digit());
+    is_given(value)
+        && match kind {
+            Kind::Password => true,
+            Kind::Secret => value.len() >= 8,
+            Kind::Token => value.len() >= 12 && digit && !is_uuid(value),
+        }
+}
+
+/// Whether a word is to be taken out of which a sentence says that it is the password.
+pub(super) fn is_spoken_password(value: &str) -> bool {
+    /// What a password can be said to be, with a number in its name.
+    const NAMES: &[&str] = &[
+        "sha1", "sha2", "sha3", "sha5", "sha-", "md5", "argon2", "bcrypt", "scrypt", "pbkdf2",
+        "base64", "utf8", "utf-", "oauth2", "http", "aes1", "aes2", "aes-", "ed25519", "rsa2",
+    ];
+    let lower = value.to_ascii_lowercase();
+    let letter = value.chars().any(char::is_alphabetic);
+    let digit = value.chars().any(char::is_numeric);
+    if NAMES.iter().any(|name| lower.starts_with(name)) || value.contains(['(', '/']) {
+        return random(value);
+    }
+    is_secret(Kind::Password, Style::Line, value)
+        || (is_given(value) && value.len() >= 6 && letter && digit)
+}
+
 /// Whether it is to be taken out.
 pub(super) fn is_secret(kind: Kind, style: Style, value: &str) -> bool {
-    if value.len() < 4 || value.len() > 4096 || stands_in(value) || refers(value) {
-        return false;
-    }
-    if value.contains(' ') || value.contains('\t') {
+    if !is_given(value) {
         return false;
     }
     let lower = value.to_ascii_lowercase();
-    if DUMMIES.split('|').any(|word| word == lower) {
-        return false;
-    }
     let bytes = value.as_bytes();
     let letter = bytes.iter().any(u8::is_ascii_alphabetic);
     let digit = bytes.iter().any(u8::is_ascii_digit);
@@ -238,6 +274,8 @@ pub(super) fn is_secret(kind: Kind, style: Style, value: &str) -> bool {
         Kind::Token => rolled && !is_uuid(value),
         Kind::Secret => match style {
             Style::Bare => rolled && !is_uuid(value),
+            // a shell takes it as it stands there
+            Style::Env if bytes.len() >= 10 && letter && digit && !weak(&lower) => true,
             Style::Quoted | Style::Env | Style::Line | Style::Flag => {
                 rolled || is_uuid(value) || (bytes.len() >= 10 && made_up(value) && !worded(value))
             }
@@ -246,15 +284,15 @@ pub(super) fn is_secret(kind: Kind, style: Style, value: &str) -> bool {
             if rolled || (made_up(value) && !worded(value)) {
                 return true;
             }
-            let weak = WEAK.iter().any(|word| lower.starts_with(word))
-                || lower.ends_with("password")
-                || lower.ends_with("pass");
+            let weak = weak(&lower);
             match style {
+                // a shell takes it as it stands there; code may mean a variable of that name
                 Style::Env => {
-                    (bytes.len() >= 6 && plain)
-                        || (bytes.len() >= 8 && !worded(value) && !identifier(bytes))
+                    (bytes.len() >= 6 && (plain || digit))
+                        || (bytes.len() >= 8 && !(weak || NAMED.iter().any(|n| lower.contains(n))))
                 }
-                Style::Flag | Style::Line => bytes.len() >= 6 && letter && digit && !worded(value),
+                Style::Flag => bytes.len() >= 6 && letter && digit,
+                Style::Line => bytes.len() >= 6 && letter && digit && !worded(value),
                 Style::Quoted => bytes.len() >= 6 && letter && digit && !worded(value) && !weak,
                 Style::Bare => false,
             }
@@ -262,10 +300,11 @@ pub(super) fn is_secret(kind: Kind, style: Style, value: &str) -> bool {
     }
 }
 
-fn identifier(bytes: &[u8]) -> bool {
-    bytes
-        .iter()
-        .all(|b| b.is_ascii_alphanumeric() || *b == b'_')
+/// As people write it where it does not matter.
+fn weak(lower: &str) -> bool {
+    WEAK.iter().any(|word| lower.starts_with(word))
+        || lower.ends_with("password")
+        || lower.ends_with("pass")
 }
 
 fn hex(bytes: &[u8]) -> bool {
