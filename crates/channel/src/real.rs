@@ -70,7 +70,7 @@ impl Files for RealFiles {
     }
 
     fn read(&mut self, path: &Path) -> io::Result<Option<Vec<u8>>> {
-        let Some(file) = unless_missing(File::open(path))? else {
+        let Some(file) = unless_missing(sm_client::files::open(path))? else {
             return Ok(None);
         };
         let mut bytes = Vec::with_capacity(USUAL);

@@ -1,7 +1,6 @@
 //! The last messages of a transcript, as `user: …` and `assistant: …` lines. Bounded: whatever
 //! the transcript holds, only its end is read.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
@@ -50,7 +49,7 @@ fn message(line: &[u8]) -> Option<String> {
 }
 
 pub fn recent_of_file(path: &Path, n: usize) -> io::Result<String> {
-    let mut file = File::open(path)?;
+    let mut file = sm_client::files::open(path)?;
     let length = file.metadata()?.len();
     file.seek(SeekFrom::Start(length.saturating_sub(END)))?;
     let mut bytes = Vec::new();

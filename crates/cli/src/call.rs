@@ -19,6 +19,8 @@ pub const PATIENCE: Duration = Duration::from_secs(30);
 const START_PATIENCE: Duration = Duration::from_secs(15);
 /// A look that must not make anyone wait.
 pub const LOOK_PATIENCE: Duration = Duration::from_secs(2);
+/// An answer that may take longer than this is asked for only where somebody is awake.
+const LONG: Duration = Duration::from_secs(60);
 const TRIES: u32 = 4;
 /// A daemon that is stopping says so; it takes a moment.
 const WHILE_STOPPING: Duration = Duration::from_millis(50);
@@ -70,9 +72,42 @@ pub struct Door {
     pub own: Option<Own>,
     /// What is done about a daemon that somebody stopped.
     pub stopped: Stopped,
+    /// How long a person said to wait, and when that is over.
+    pub deadline: Option<(Duration, Instant)>,
 }
 
+/// Beyond a person's own deadline, for the daemon to say that it is over.
+const ANSWERING: Duration = Duration::from_millis(500);
+/// A daemon that lives says so at once, whatever else it does.
+const AWAKE: Duration = Duration::from_secs(10);
+
 impl Door {
+    /// Until then an answer is waited for: a person's own deadline is the deadline.
+    fn until(&self, patience: Duration) -> Instant {
+        let until = Instant::now() + patience;
+        match self.deadline {
+            Some((_, deadline)) => until.min(deadline + ANSWERING),
+            None => until,
+        }
+    }
+
+    fn is_over(&self) -> bool {
+        self.deadline
+            .is_some_and(|(_, deadline)| Instant::now() >= deadline)
+    }
+
+    /// Before an answer that may take long: whether anybody is there to give it.
+    fn awake(&self) -> Result<()> {
+        match self
+            .client
+            .request(&Request::get("/health"), self.until(AWAKE))
+        {
+            Err(error @ HttpError::Timeout) => Err(self.unreachable(&error)),
+            // whoever asks for more finds it out, and what to do about it
+            Ok(_) | Err(_) => Ok(()),
+        }
+    }
+
     pub fn paths(&self) -> &Paths {
         self.client.paths()
     }
@@ -97,7 +132,7 @@ impl Door {
     pub fn once<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<Option<Answer<T>>> {
         match self
             .client
-            .request(&self.signed(request), Instant::now() + PATIENCE)
+            .request(&self.signed(request), self.until(PATIENCE))
         {
             Ok(response) => parse(&response).map(Some),
             Err(error) if error.is_no_daemon() => Ok(None),
@@ -108,18 +143,19 @@ impl Door {
     /// What the daemon answered, whatever that is.
     pub fn call(&self, call: &Call<'_>) -> Result<Response> {
         let request = self.signed(call.request.clone());
+        if call.patience > LONG {
+            self.awake()?;
+        }
         let mut tries = 0;
         loop {
             tries += 1;
-            match self
-                .client
-                .request(&request, Instant::now() + call.patience)
-            {
+            match self.client.request(&request, self.until(call.patience)) {
                 // It is stopping: the next one has the answer.
                 Ok(response)
                     if response.status() == 503
                         && call.repeat == Repeat::Safe
-                        && tries < TRIES_WHILE_STOPPING =>
+                        && tries < TRIES_WHILE_STOPPING
+                        && !self.is_over() =>
                 {
                     std::thread::sleep(WHILE_STOPPING);
                     self.give_up_if_stopped(call.stopped)?;
@@ -139,7 +175,7 @@ impl Door {
                 ),
             );
         }
-        daemon::ensure(&self.client, Instant::now() + START_PATIENCE)
+        daemon::ensure(&self.client, self.until(START_PATIENCE))
             .map_err(|error| self.no_daemon(&error))
     }
 
@@ -151,10 +187,13 @@ impl Door {
     /// The same, where the answer's beginning may take its time.
     pub fn stream_after(&self, request: Request<'_>, patience: Duration) -> Result<Lines> {
         let request = self.signed(request);
+        if patience > LONG {
+            self.awake()?;
+        }
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.client.stream(&request, Instant::now() + patience) {
+            match self.client.stream(&request, self.until(patience)) {
                 Ok(Ok(lines)) => return Ok(lines),
                 Ok(Err(response)) => return Err(refusal(&response)),
                 Err(error) => self.recover(&error, Repeat::Safe, self.stopped, tries)?,
@@ -183,6 +222,9 @@ impl Door {
         stopped: Stopped,
         tries: u32,
     ) -> Result<()> {
+        if self.is_over() {
+            return Err(self.unreachable(error));
+        }
         match error {
             HttpError::NoDaemon(_) if tries < TRIES_WHILE_STOPPING + TRIES => {
                 self.give_up_if_stopped(stopped)?;
@@ -225,7 +267,13 @@ impl Door {
                 .hint("a sandbox forbids it: run this command outside of it")
                 .hint("in Codex: with escalated permissions, or with sandbox_workspace_write.network_access = true in its config"),
             HttpError::BadRequest(_) => CommandError::usage(error.to_string()),
-            HttpError::Timeout => plain
+            HttpError::Timeout => match self.deadline {
+                Some((wait, _)) => CommandError::not_in_time(format!(
+                    "the daemon did not answer within {} s",
+                    wait.as_secs_f64()
+                )),
+                None => plain,
+            }
                 .hint("it is running but stuck or stopped; it may still do what was asked")
                 .hint("look with `sm doctor`"),
             HttpError::Closed | HttpError::Io(_) => plain

@@ -96,6 +96,7 @@ impl Daemon {
                 listens,
                 own: Own::from_env(),
                 stopped: Stopped::Start,
+                deadline: None,
             },
         })
     }
@@ -104,6 +105,13 @@ impl Daemon {
     #[must_use]
     pub fn looking_on(mut self) -> Self {
         self.door.stopped = Stopped::GiveUp;
+        self
+    }
+
+    /// For who waits only so long, whatever becomes of the daemon meanwhile.
+    #[must_use]
+    pub fn within(mut self, wait: Duration) -> Self {
+        self.door.deadline = Some((wait, Instant::now() + wait));
         self
     }
 

@@ -8,6 +8,7 @@
 
 mod body;
 pub mod daemon;
+pub mod files;
 pub mod footprint;
 pub mod http;
 pub mod json;
@@ -15,6 +16,7 @@ pub mod latest;
 pub mod paths;
 pub mod platform;
 pub mod process;
+pub mod proof;
 pub mod spool;
 pub mod sse;
 pub mod terminal_log;

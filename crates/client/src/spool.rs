@@ -14,6 +14,7 @@ use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::proof;
 use crate::wire::push_json_string;
 
 /// The file that hooks append to.
@@ -37,6 +38,8 @@ pub struct Entry<'a> {
     pub event: &'a str,
     pub session: &'a str,
     pub ancestors: &'a str,
+    /// The session's secret. It proves the line and does not stand in it.
+    pub secret: Option<&'a str>,
     /// What the agent said; anything that is not UTF-8 is replaced.
     pub body: &'a [u8],
     pub completeness: Completeness,
@@ -63,6 +66,11 @@ impl Entry<'_> {
         self.line_with(&body[..end], Completeness::Cut)
     }
 
+    /// Where it came from, and what it is about.
+    fn place(&self) -> [&str; 4] {
+        [self.agent, self.event, self.session, self.ancestors]
+    }
+
     fn line_with(&self, body: &str, completeness: Completeness) -> String {
         let mut line = String::with_capacity(body.len() + body.len() / 8 + 256);
         line.push_str("{\"v\":1,\"id\":");
@@ -79,12 +87,36 @@ impl Entry<'_> {
         field("session", self.session);
         field("ancestors", self.ancestors);
         field("body", body);
+        if let Some(secret) = self.secret {
+            let hash = proof::secret_hash(secret);
+            field(
+                "proof",
+                &proof_of(&hash, self.id, self.at, self.place(), body),
+            );
+        }
         if completeness == Completeness::Cut {
             line.push_str(",\"cut\":true");
         }
         line.push_str("}\n");
         line
     }
+}
+
+/// What proves a line of the spool: made of all it says, with what is kept of the session's secret.
+/// `place` is agent, event, session and ancestors.
+pub fn proof_of(secret_hash: &str, id: &str, at: u64, place: [&str; 4], body: &str) -> String {
+    let at = at.to_string();
+    let [agent, event, session, ancestors] = place.map(str::as_bytes);
+    let parts = [
+        id.as_bytes(),
+        at.as_bytes(),
+        agent,
+        event,
+        session,
+        ancestors,
+        body.as_bytes(),
+    ];
+    proof::code(secret_hash, &parts)
 }
 
 /// What became of an event.

@@ -10,6 +10,8 @@ pub const PROTOCOL: u32 = 1;
 pub const PROTOCOL_HEADER: &str = "x-sm-protocol";
 pub const SESSION_HEADER: &str = "x-sm-session";
 pub const SECRET_HEADER: &str = "x-sm-secret";
+/// On what a run tells of itself: the secret of the session that it was started in.
+pub const PARENT_SECRET_HEADER: &str = "x-sm-parent-secret";
 pub const EVENT_ID_HEADER: &str = "x-sm-event-id";
 pub const AT_HEADER: &str = "x-sm-at";
 pub const ANCESTORS_HEADER: &str = "x-sm-ancestors";
@@ -26,6 +28,8 @@ pub const ANSWERED_HEADER: &str = "x-sm-answered";
 pub const SESSION_VAR: &str = "CLAUDE_SESSION_MANAGER_ID";
 /// What proves it, in the agent's environment.
 pub const SECRET_VAR: &str = "SM_SESSION_SECRET";
+/// In a launcher's environment only: what its launch is fetched with, once.
+pub const LAUNCH_KEY_VAR: &str = "SM_LAUNCH_KEY";
 /// How long a hook waits for an answer, in milliseconds.
 pub const TIMEOUT_VAR: &str = "SM_HOOK_TIMEOUT_MS";
 /// In the agent's environment: its hooks came with its launch, so installed ones have nothing to

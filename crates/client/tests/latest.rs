@@ -13,6 +13,7 @@ fn entry<'a>(session: &'a str, body: &'a [u8]) -> Entry<'a> {
         event: "statusline",
         session,
         ancestors: "",
+        secret: None,
         body,
         completeness: Completeness::Whole,
     }

@@ -19,6 +19,7 @@ fn entry<'a>(id: &'a str, body: &'a [u8]) -> Entry<'a> {
         event: "Stop",
         session: "s-1",
         ancestors: "12:34,5:6",
+        secret: None,
         body,
         completeness: Completeness::Whole,
     }

@@ -31,6 +31,8 @@ pub enum Origin {
     Nested,
     /// The platform or the spool cannot tell; the conversation id decides.
     Unknown,
+    /// Nothing proves that it is a process of the session at all: written down, and nothing more.
+    Unproven,
 }
 
 /// What happened in the agent.

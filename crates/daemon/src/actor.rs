@@ -4,6 +4,7 @@
 use crate::api::types::{MessageView, QueueView};
 use crate::hub::{Handle, Hub};
 use crate::journal::write;
+use crate::orphans::{self, Card};
 use crate::perform::{self, Seat};
 use crate::recover::Found;
 use crate::sources::Sources;
@@ -84,6 +85,8 @@ pub struct Actor {
     lazy: Commit,
     lazy_since: Option<Instant>,
     lazy_for: Duration,
+    /// What was last written into the session's folder.
+    card: Option<Card>,
     /// Effects whose step could not be journaled (the disk is full): done when it can.
     stuck: Vec<Effect>,
 }
@@ -130,6 +133,7 @@ impl Actor {
             lazy: Commit::default(),
             lazy_since: None,
             lazy_for: LAZY + LAZY.mul_f64(clock::share(handle.id.as_str())),
+            card: None,
             stuck: Vec::new(),
         };
         (actor, handle)
@@ -142,6 +146,23 @@ impl Actor {
             ..Commit::default()
         };
         write(&self.hub, "new session", commit).await
+    }
+
+    /// What is journaled is also in the session's own folder, as far as it tells who it is.
+    fn keep_card(&mut self) {
+        let record = self.session.record();
+        let card = Card::of(record, &self.extra);
+        if self.card.as_ref() == Some(&card) {
+            return;
+        }
+        let folder = self.hub.paths.session_dir(record.id.as_str());
+        match orphans::write_card(&folder, record, &self.extra) {
+            Ok(true) => self.card = Some(card),
+            Ok(false) => {} // nothing was started yet
+            Err(error) => {
+                tracing::warn!(session = %record.id, %error, "its folder cannot be written to")
+            }
+        }
     }
 
     async fn hear(&mut self, found: Found) {
@@ -328,6 +349,7 @@ impl Actor {
         match &result {
             Ok(()) => {
                 if persist == Persist::Now {
+                    self.keep_card();
                     for effect in std::mem::take(&mut self.stuck) {
                         self.perform(effect);
                     }
@@ -372,10 +394,13 @@ impl Actor {
             sessions: vec![self.row()],
             ..Commit::default()
         };
-        if let Err(error) = write(&self.hub, "terminal", commit).await {
-            self.hub
-                .problem(format!("a session could not be written down: {error}"));
-            self.lazy_since = Some(Instant::now());
+        match write(&self.hub, "terminal", commit).await {
+            Ok(()) => self.keep_card(),
+            Err(error) => {
+                self.hub
+                    .problem(format!("a session could not be written down: {error}"));
+                self.lazy_since = Some(Instant::now());
+            }
         }
         self.publish_now();
     }
@@ -392,6 +417,7 @@ impl Actor {
         match write(&self.hub, "what could wait", commit.clone()).await {
             Ok(()) => {
                 self.lazy_since = None;
+                self.keep_card();
                 for effect in std::mem::take(&mut self.stuck) {
                     self.perform(effect);
                 }

@@ -6,8 +6,12 @@ use serde_json::Value;
 use sm_agents::claude;
 use sm_agents::kind;
 use sm_agents::launch::LaunchRequest;
+use sm_client::files;
 use sm_core::AgentKind;
 use std::path::{Path, PathBuf};
+
+/// No settings are so long.
+const LARGEST: u64 = 16 << 20;
 
 pub async fn prepare(
     seat: &Seat,
@@ -49,7 +53,7 @@ fn own_settings(args: &[String], cwd: &str) -> Result<Option<Value>, String> {
         given
     } else {
         let path = Path::new(cwd).join(&given);
-        std::fs::read_to_string(&path)
+        files::read_text(&path, LARGEST)
             .map_err(|error| format!("the settings {} cannot be read: {error}", path.display()))?
     };
     serde_json::from_str(&text)
@@ -143,7 +147,7 @@ fn user_settings(home: Option<&Path>, cwd: &str) -> impl Iterator<Item = Value> 
 
 /// None: there are none, or nobody can read them.
 fn settings_in(file: PathBuf) -> Option<Value> {
-    let text = std::fs::read_to_string(file).ok()?;
+    let text = files::read_text(&file, LARGEST).ok()?;
     serde_json::from_str(&text).ok()
 }
 

@@ -30,6 +30,17 @@ pub enum Connection {
     },
 }
 
+impl Connection {
+    /// The process at the other end, where that is known without searching for it.
+    pub fn pid(self) -> Option<u32> {
+        match self {
+            // 0: of a process outside what this one can see
+            Self::Unix { pid } => pid.filter(|pid| *pid > 0),
+            Self::Tcp { .. } => None,
+        }
+    }
+}
+
 /// Who asks.
 #[derive(Clone)]
 pub enum Caller {

@@ -1,11 +1,11 @@
 //! Events that are not asked for: from the terminal, from files that changed, from the spool.
 
 use crate::actor::Wake;
-use crate::api::{self, Incoming};
-use crate::archive;
+use crate::api::{self, Claim, Incoming};
 use crate::hub::{Handle, Hub};
 use crate::sources;
 use crate::watch::Changed;
+use crate::{archive, proof};
 use serde::Deserialize;
 use sm_agents::kind;
 use sm_client::latest::{Latest, TakenSample};
@@ -149,6 +149,24 @@ struct Line {
     ancestors: String,
     #[serde(default)]
     body: String,
+    #[serde(default)]
+    proof: String,
+}
+
+impl Line {
+    /// The spool lies on a disk: who has written a line says the code in it.
+    fn claim(&self, handle: &Handle) -> Claim {
+        let place = [&self.agent, &self.event, &self.session, &self.ancestors].map(String::as_str);
+        let at = u64::try_from(self.at).unwrap_or_default();
+        Claim::of(proof::of_line(
+            handle,
+            &self.proof,
+            &self.id,
+            at,
+            place,
+            &self.body,
+        ))
+    }
 }
 
 /// Takes in what hooks could not deliver, in order. Answers which sessions' agents have ended.
@@ -265,6 +283,13 @@ async fn spooled(hub: &Arc<Hub>, line: Line) -> Option<(Handle, Spooled)> {
     let handle = SessionId::new(line.session.clone())
         .ok()
         .and_then(|id| hub.sessions.get(&id))?;
+    let claim = line.claim(&handle);
+    if claim == Claim::Unproven {
+        tracing::warn!(session = %handle.id, agent = %line.agent, event = %line.event, "nothing proves that a line of the spool is of this session: it changes nothing");
+    }
+    if claim == Claim::Unproven && matches!(line.agent.as_str(), "run" | "launch") {
+        return None;
+    }
     if line.agent == "run" {
         api::run_ended(&handle, line.body.as_bytes());
         return Some((handle, Spooled::Exit));
@@ -287,6 +312,7 @@ async fn spooled(hub: &Arc<Hub>, line: Line) -> Option<(Handle, Spooled)> {
         at: Some(line.at),
         ancestors: line.ancestors,
         body: line.body.into_bytes(),
+        claim,
     };
     api::deliver_hook(hub, &handle, incoming, None).await;
     Some((handle, Spooled::Other))

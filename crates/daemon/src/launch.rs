@@ -9,6 +9,7 @@ use crate::config::Config;
 use crate::hub::{Handle, Hub};
 use crate::launches::{Carrier, Environment, Ticket};
 use crate::perform::Seat;
+use crate::proof;
 use crate::stored::Terminal;
 use crate::transcripts::{self, Resume};
 use crate::{clock, fault, probe, terminate};
@@ -82,6 +83,7 @@ async fn again(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
             env: Vec::new(), // the launcher has it
             cwd: seat.record.cwd.clone(),
             to: Carrier::Waiting,
+            key: String::new(), // it proves itself with the session's secret
         },
     );
     probe::follow(seat).await;
@@ -160,6 +162,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     env.retain(|(key, _)| !matches!(key.as_str(), "TMUX" | "TMUX_PANE"));
     // nor is it a tool of the agent that asked
     env.retain(|(key, _)| !sm_agents::marks::is_mark(key));
+    let key = clock::random_hex(24);
     hub.launches.prepare(
         id,
         Ticket {
@@ -168,12 +171,17 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
             env,
             cwd: seat.record.cwd.clone(),
             to: Carrier::New,
+            key: key.clone(),
         },
     );
     if seat.extra.terminal.is_some() {
         terminate::close(seat).await; // its launcher is gone
     }
-    let terminal = terminal(seat, plan.launch, &folder).await?;
+    let keys = Keys {
+        launch: key,
+        log: proof::log_key(&secret_hash(&secret)),
+    };
+    let terminal = terminal(seat, plan.launch, &folder, keys).await?;
     seat.handle.send(Wake::Terminal(terminal.clone()));
     follow_rename(seat, &terminal).await;
     let now = seat.handle.now();
@@ -326,7 +334,13 @@ fn is_executable(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }
 
-async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, String> {
+/// What the programs that tmux starts for a session prove themselves with.
+struct Keys {
+    launch: String,
+    log: String,
+}
+
+async fn terminal(seat: &Seat, launch: u32, folder: &Path, keys: Keys) -> Result<Terminal, String> {
     let hub = &seat.hub;
     let id = seat.record.id.to_string();
     let hook = hub.hook_program.clone();
@@ -343,6 +357,7 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
             hub.config.generic.quiet.as_millis().to_string(),
         ]);
         log.extend(["--session".into(), id.clone()]);
+        log.extend(["--key".into(), keys.log]);
     }
     let pane = |name: String| NewPane {
         session_name: name,
@@ -353,6 +368,7 @@ async fn terminal(seat: &Seat, launch: u32, folder: &Path) -> Result<Terminal, S
             id.clone(),
             launch.to_string(),
         ],
+        env: vec![(wire::LAUNCH_KEY_VAR.into(), keys.launch.clone())],
         log_command: log.clone(),
         cols: seat.extra.cols.max(20),
         rows: seat.extra.rows.max(5),
@@ -421,14 +437,6 @@ pub fn variable(env: &[(String, String)], key: &str) -> Option<String> {
 fn set(env: &mut Vec<(String, String)>, key: &str, value: &str) {
     env.retain(|(name, _)| name != key);
     env.push((key.to_string(), value.to_string()));
-}
-
-/// Whether this secret is the session's. Only its hash is kept.
-pub fn proves(hub: &Hub, session: &SessionId, secret: &str) -> bool {
-    hub.sessions.get(session).is_some_and(|handle| {
-        let stored = handle.now().extra.secret_hash.clone();
-        !stored.is_empty() && stored == secret_hash(secret)
-    })
 }
 
 /// A conversation id for an agent that lets us name it.

@@ -5,6 +5,7 @@
 //! lends it to us for as long as the next launch is being prepared.
 
 use crate::hub::lock;
+use sm_client::proof::is_same;
 use sm_core::SessionId;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -20,6 +21,8 @@ pub struct Ticket {
     pub env: Environment,
     pub cwd: String,
     pub to: Carrier,
+    /// What a new launcher fetches it with.
+    pub key: String,
 }
 
 /// Who a ticket is for.
@@ -52,6 +55,12 @@ impl Launches {
     pub fn prepare(&self, session: &SessionId, ticket: Ticket) {
         lock(&self.tickets).insert(session.clone(), ticket);
         self.changed.notify_waiters();
+    }
+    /// Whether this is the key that the session's next launcher was started with.
+    pub fn opens(&self, session: &SessionId, key: &str) -> bool {
+        let tickets = lock(&self.tickets);
+        let ticket = tickets.get(session);
+        ticket.is_some_and(|ticket| is_same(key.as_bytes(), ticket.key.as_bytes()))
     }
     /// The ticket of this launch for a new launcher, once. The environment goes with it: the
     /// launcher keeps it.
@@ -132,6 +141,7 @@ mod tests {
             env: Vec::new(),
             cwd: "/".into(),
             to,
+            key: "key".into(),
         }
     }
 
@@ -141,6 +151,8 @@ mod tests {
         let session = SessionId::new("s").unwrap();
         launches.remember(&session, vec![("K".into(), "V".into())]);
         launches.prepare(&session, ticket(2, Carrier::New));
+        assert!(launches.opens(&session, "key"));
+        assert!(!launches.opens(&session, "") && !launches.opens(&session, "yek"));
         assert!(launches.relaunch(&session, 1).is_none());
         assert!(launches.fetch(&session, 1).is_none());
         assert!(launches.fetch(&session, 2).is_some());

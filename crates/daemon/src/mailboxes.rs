@@ -64,6 +64,12 @@ impl Mailboxes {
         false
     }
 
+    /// Whose waiter it is.
+    pub fn session(&self, id: WaiterId) -> Option<SessionId> {
+        let waiters = lock(&self.waiters);
+        waiters.get(&id).map(|waiter| waiter.session.clone())
+    }
+
     /// The waiter says that its agent lives and the text is going to it. None: too late.
     pub fn take(&self, id: WaiterId) -> Option<(SessionId, u64)> {
         let mut waiters = lock(&self.waiters);

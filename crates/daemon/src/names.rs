@@ -9,6 +9,8 @@ use sm_core::nearest::distance;
 
 /// Most sessions that an error lists.
 const LISTED: usize = 8;
+/// As much of an id is meant as one: a name of that length must not be the beginning of another's.
+const ABBREVIATION: usize = 4;
 /// Longest name, as `sm_core` has it.
 const LONGEST: usize = 64;
 
@@ -62,6 +64,8 @@ pub enum NameError {
     Taken { name: String, by: String },
     #[error("the name {name:?} is the id of a session")]
     IsAnId { name: String },
+    #[error("the name {name:?} is the beginning of the id of session {id}")]
+    BeginsAnId { name: String, id: String },
 }
 
 impl NameError {
@@ -82,6 +86,9 @@ impl NameError {
                 format!("choose another name, or end or rename session {by} first")
             }
             Self::IsAnId { .. } => "choose another name".into(),
+            Self::BeginsAnId { .. } => {
+                "choose another name: whoever means that session would reach this one".into()
+            }
         }
     }
 }
@@ -97,7 +104,8 @@ fn list(candidates: &[Listed], count: usize) -> String {
 
 /// An exact id goes before the name of a live session, that before the name of a lost one, that
 /// before the name of one that has ended (if only one has it), and that before the beginning of an
-/// id (if only one has it).
+/// id (if only one has it). Four characters or more that are a name and the beginning of another
+/// session's id may mean either, so they mean none.
 pub fn resolve<'a>(
     wanted: &str,
     sessions: impl Iterator<Item = Candidate<'a>> + Clone,
@@ -111,7 +119,7 @@ pub fn resolve<'a>(
         }
         if session.name == wanted {
             match session.standing {
-                Standing::Live => live = Some(session.id),
+                Standing::Live => live = Some(session),
                 Standing::Lost => lost.add(session),
                 Standing::Ended => past.add(session),
             }
@@ -120,26 +128,46 @@ pub fn resolve<'a>(
             prefix.add(session);
         }
     }
-    if let Some(id) = live {
-        return Ok(id);
+    if let Some(session) = live {
+        let mut named = Found::default();
+        named.add(session);
+        return unless_abbreviated(wanted, session.id, named, prefix);
     }
-    for found in [lost, past, prefix] {
-        match (found.count, found.first) {
-            (0, _) | (_, None) => {}
-            (1, Some(id)) => return Ok(id),
-            (count, Some(_)) => {
-                return Err(NameError::Ambiguous {
-                    wanted: bounded(wanted),
-                    candidates: found.candidates,
-                    count,
-                });
-            }
+    for found in [lost, past] {
+        if let (1, Some(id)) = (found.count, found.first) {
+            return unless_abbreviated(wanted, id, found, prefix);
         }
+        if found.count > 1 {
+            return Err(found.ambiguous(wanted));
+        }
+    }
+    match (prefix.count, prefix.first) {
+        (0, _) | (_, None) => {}
+        (1, Some(id)) => return Ok(id),
+        (_, Some(_)) => return Err(prefix.ambiguous(wanted)),
     }
     Err(NameError::NotFound {
         wanted: bounded(wanted),
         nearest: nearest_names(wanted, sessions),
     })
+}
+
+/// The session of that name, unless another's id begins so and may be meant.
+fn unless_abbreviated<'a>(
+    wanted: &str,
+    named: &'a str,
+    mut found: Found<'a>,
+    prefix: Found<'a>,
+) -> Result<&'a str, NameError> {
+    let others = prefix.candidates.iter().filter(|other| other.id != named);
+    let others: Vec<Listed> = others.cloned().collect();
+    if wanted.len() < ABBREVIATION || others.is_empty() {
+        return Ok(named);
+    }
+    found.count += others.len();
+    found.candidates.extend(others);
+    found.candidates.truncate(LISTED);
+    Err(found.ambiguous(wanted))
 }
 
 /// Whether a session (`by`; None: a new one) may have this name: live ones have different names.
@@ -156,6 +184,12 @@ pub fn check_free<'a>(
         if session.id == name {
             return Err(NameError::IsAnId {
                 name: name.to_string(),
+            });
+        }
+        if name.len() >= ABBREVIATION && session.id.starts_with(name) {
+            return Err(NameError::BeginsAnId {
+                name: name.to_string(),
+                id: session.id.to_string(),
             });
         }
         if session.standing == Standing::Live && session.name == name {
@@ -225,6 +259,14 @@ impl<'a> Found<'a> {
                 id: session.id.to_string(),
                 name: session.name.to_string(),
             });
+        }
+    }
+
+    fn ambiguous(self, wanted: &str) -> NameError {
+        NameError::Ambiguous {
+            wanted: bounded(wanted),
+            candidates: self.candidates,
+            count: self.count,
         }
     }
 }

@@ -7,11 +7,15 @@ use crate::handoff;
 use crate::hub::{Handle, Hub};
 use crate::ledger;
 use crate::pins;
+use sm_client::files;
 use sm_core::{Handoff, HandoffId, Timestamp};
 use sm_ledger::redact::redact;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
+
+/// Our copies are no longer than what was accepted.
+const LARGEST: u64 = 64 << 20;
 
 /// Claude shows a preview only beyond 10,000 characters, Codex cuts the middle out.
 const BUDGET: usize = ledger::BUDGET;
@@ -76,7 +80,7 @@ struct Handed {
 
 /// The document as it was handed over: our copy, which nobody changes afterwards.
 fn document(handoff: &Handoff) -> Option<(String, String)> {
-    let bytes = std::fs::read(&handoff.copy).ok()?;
+    let bytes = files::read(Path::new(&handoff.copy), LARGEST).ok()?;
     let text = String::from_utf8_lossy(&bytes).into_owned();
     let path = match Path::new(&handoff.document).exists() {
         true => handoff.document.clone(),

@@ -11,7 +11,7 @@ use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
 use crate::signin::SignIns;
 use crate::watch::{Changed, Watcher};
-use crate::{archive, clock, dispatch, fault, ledger, recover, terminal};
+use crate::{archive, clock, dispatch, fault, ledger, orphans, recover, terminal};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -217,7 +217,9 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     }
     let servers = open_doors(&hub).await?;
     let outbox = std::mem::take(&mut loaded.outbox);
+    let taken_up = orphans::take_up(&hub, &mut loaded.sessions);
     let waiting = recover::revive(&hub, loaded);
+    orphans::journal(&hub, &taken_up);
     let ended = dispatch::spool(&hub).await;
     hub.watcher.watch(
         &hub.paths.spool_dir().join(sm_client::spool::FILE_NAME),
@@ -229,6 +231,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     // nobody is told of a session that lives no more; but a tmux that hangs does not keep us
     let _ = tokio::time::timeout(LIVING_PATIENCE, found).await;
     hub.settled.cancel();
+    tokio::spawn(orphans::tell_of_unknown_panes(Arc::clone(&hub)));
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
     tokio::spawn(recover::empty_outbox(Arc::clone(&hub), outbox));
     tokio::spawn(archive::keep_up(Arc::clone(&hub)));

@@ -6,12 +6,13 @@ use crate::actor::Wake;
 use crate::hub::Handle;
 use crate::tool_calls;
 use sm_agents::kind::{self, Tail};
+use sm_client::files;
 use sm_core::signal::{Fact, StatusReading};
 use sm_core::{AgentKind, ConversationId, Event};
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// An older part of a long transcript is not read: proofs of what is under way are at its end.
@@ -44,6 +45,9 @@ struct Transcript {
     opened: bool,
 }
 
+/// A file system that does not answer holds up nobody for longer; the reading goes on.
+const READING: Duration = Duration::from_secs(20);
+
 impl Sources {
     pub fn new(agent: AgentKind) -> Self {
         Self {
@@ -69,6 +73,17 @@ impl Sources {
 
     /// Whoever asked may hang up meanwhile: the reading goes on, and nothing of it is lost.
     async fn read_new(&self, tell: impl FnOnce(Vec<Fact>) + Send + 'static) -> io::Result<Reach> {
+        let reading = self.read_now(tell);
+        match tokio::time::timeout(READING, reading).await {
+            Ok(read) => read,
+            Err(_) => Err(io::Error::new(
+                io::ErrorKind::TimedOut,
+                "the disk does not answer",
+            )),
+        }
+    }
+
+    async fn read_now(&self, tell: impl FnOnce(Vec<Fact>) + Send + 'static) -> io::Result<Reach> {
         let mut guard = Arc::clone(&self.transcript).lock_owned().await;
         match guard.as_ref() {
             Some(transcript) if transcript.is_at_end() => return Ok(Reach::End),
@@ -135,7 +150,7 @@ impl Transcript {
     }
 
     fn read_on(&mut self) -> io::Result<Vec<Fact>> {
-        let mut file = File::open(&self.path)?;
+        let mut file = files::open(&self.path)?;
         let size = file.metadata()?.len();
         if !self.opened {
             self.opened = true;
@@ -184,7 +199,7 @@ pub fn read_status(agent: AgentKind, home: &Path, pid: u32) -> Option<StatusRead
 fn read_small(path: &Path) -> Option<Vec<u8>> {
     const LIMIT: u64 = 64 << 10;
     let mut bytes = Vec::with_capacity(2 << 10); // mostly one read, and one that finds the end
-    File::open(path)
+    files::open(path)
         .ok()?
         .take(LIMIT)
         .read_to_end(&mut bytes)

@@ -3,6 +3,7 @@
 use crate::perform::Seat;
 use crate::{clock, platform};
 use sm_agents::{codex, kind, native};
+use sm_client::files;
 use sm_core::{AgentKind, ConversationId, Record, Timestamp};
 use std::io::{BufRead, BufReader, ErrorKind, Read};
 use std::path::{Path, PathBuf};
@@ -132,7 +133,7 @@ fn open_rollout(home: &Path, files: &[PathBuf], now: Timestamp) -> Option<Found>
 fn is_main(file: &Path) -> bool {
     const LONGEST: u64 = 1 << 20;
     let mut line = Vec::new();
-    let read = std::fs::File::open(file)
+    let read = files::open(file)
         .and_then(|file| BufReader::new(file.take(LONGEST)).read_until(b'\n', &mut line));
     read.is_ok() && codex::files::is_main_rollout(&line)
 }
@@ -202,9 +203,7 @@ fn own_record(home: &Path, conversation: &ConversationId) -> Option<PathBuf> {
 fn head(path: &Path) -> std::io::Result<Vec<u8>> {
     const ENOUGH: u64 = 4 << 20;
     let mut head = Vec::new();
-    std::fs::File::open(path)?
-        .take(ENOUGH)
-        .read_to_end(&mut head)?;
+    files::open(path)?.take(ENOUGH).read_to_end(&mut head)?;
     Ok(head)
 }
 

@@ -195,3 +195,26 @@ proptest! {
         }
     }
 }
+
+/// Who writes the beginning of an id means that session: a name must not stand in its place.
+#[test]
+fn a_name_that_begins_anothers_id_is_no_way_to_reach_it() {
+    let all = Sessions::new(&[
+        ("a1b2c3d4", "api", true),
+        ("e5f60718", "a1b2", true), // of before this was refused
+        ("99990000", "9999", true), // its own id
+    ]);
+    let error = all.resolve("a1b2").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "\"a1b2\" fits 2 sessions: e5f60718 (a1b2), a1b2c3d4 (api)"
+    );
+    assert_eq!(all.resolve("9999").as_deref(), Ok("99990000"));
+    assert_eq!(all.resolve("a1b").as_deref(), Ok("a1b2c3d4"));
+    let free = |name: &str, by| check_free(name, by, all.iter());
+    let error = free("a1b2c", None).unwrap_err();
+    assert!(matches!(&error, NameError::BeginsAnId { id, .. } if id == "a1b2c3d4"));
+    assert!(error.hint().starts_with("choose another name"));
+    assert_eq!(free("a1b2c", Some("a1b2c3d4")), Ok(()), "its own");
+    assert_eq!(free("a", None), Ok(()), "too short to be meant as an id");
+}

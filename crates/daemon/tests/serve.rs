@@ -337,6 +337,28 @@ async fn a_connection_serves_many_requests() {
 }
 
 #[tokio::test]
+async fn there_are_only_so_many_connections_to_the_socket() {
+    let server = Server::with(Limits {
+        unix_connections: 2,
+        ..Limits::default()
+    })
+    .await;
+    let _first = server.unix().await;
+    let _second = server.unix().await;
+    check_refusal(&exchange(server.unix().await, b"").await, 503);
+    drop(_second);
+    within(async {
+        let hello = b"GET /hello HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n";
+        while status(&exchange(server.unix().await, hello).await) != 200 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+    drop(_first);
+    server.stop().await;
+}
+
+#[tokio::test]
 async fn there_are_only_so_many_tcp_connections() {
     let server = Server::with(Limits {
         own_connections: 2,

@@ -99,6 +99,7 @@ impl Caller {
             event,
             session: &self.session,
             ancestors,
+            secret: self.secret.as_deref(),
             body,
             completeness,
         }

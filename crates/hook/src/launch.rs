@@ -45,7 +45,7 @@ pub fn run(session: &str, launch: &str) -> i32 {
         client,
         session: session.to_owned(),
         launch: launch.to_owned(),
-        secret: None,
+        secret: wire::variable(wire::LAUNCH_KEY_VAR),
     };
     let plan = match launcher.fetch() {
         Ok(plan) => plan,

@@ -76,9 +76,11 @@ fn watching(options: &[&str]) -> Option<Activity> {
     let quiet: u64 = value(options, "--quiet-ms")?.parse().ok()?;
     let session = value(options, "--session").filter(|session| wire::is_plain_word(session))?;
     let paths = Paths::from_env().ok()?;
+    let key = value(options, "--key").filter(|key| wire::is_plain_word(key));
     Some(Activity::new(
         paths,
         session,
+        key.map(str::to_owned),
         Duration::from_millis(quiet.clamp(10, 3_600_000)),
         Instant::now(),
     ))

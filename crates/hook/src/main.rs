@@ -28,7 +28,7 @@ usage: sm-hook <agent> <event>                        tell the daemon what an ag
        sm-hook <agent> mailbox                        wait for a message for the agent
        sm-hook <agent> … --installed [-- command]     one of these out of the user's own settings
        sm-hook launch <session> <launch>              be the parent of an agent
-       sm-hook log <dir> [--quiet-ms N --session S]   write a terminal's output down
+       sm-hook log <dir> [--quiet-ms N --session S --key K]   write a terminal's output down
        sm-hook park                                   do nothing until ended
 ";
 

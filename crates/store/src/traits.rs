@@ -62,6 +62,12 @@ pub trait Store: Reader {
     /// consistent and the next time goes on.
     fn prune(&mut self, prune: &Prune) -> Result<Pruned, StoreError>;
 
+    /// Moves what was committed to where it does not depend on a log that may get lost. Best
+    /// effort: what could not be moved now is moved the next time.
+    fn checkpoint(&mut self) -> Result<(), StoreError> {
+        Ok(())
+    }
+
     /// A handle for reading from another thread.
     fn reader(&self) -> Result<Box<dyn Reader>, StoreError>;
 }

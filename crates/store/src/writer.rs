@@ -6,8 +6,9 @@
 //! block.
 
 use std::io;
-use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::{Commit, Prune, Pruned, Store, StoreError};
 
@@ -152,11 +153,34 @@ enum Next {
     Stop,
 }
 
+/// What was written goes from the log into the database when nothing was for so long, and at the
+/// latest after this time: what a lost log takes along is a few seconds.
+const QUIET: Duration = Duration::from_millis(500);
+const LOGGED: Duration = Duration::from_secs(5);
+
 fn run(mut store: impl Store, waiting: &Receiver<Job>) {
-    while let Ok(first) = waiting.recv() {
-        if turn(&mut store, first, waiting) == Next::Stop {
-            break;
+    let mut logged: Option<Instant> = None;
+    loop {
+        let next = match logged {
+            Some(_) => waiting.recv_timeout(QUIET),
+            None => waiting.recv().map_err(|_| RecvTimeoutError::Disconnected),
+        };
+        match next {
+            Ok(first) => {
+                if turn(&mut store, first, waiting) == Next::Stop {
+                    break;
+                }
+                let since = *logged.get_or_insert_with(Instant::now);
+                if since.elapsed() < LOGGED {
+                    continue;
+                }
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => break,
         }
+        logged = None;
+        // Whoever writes next is told what is wrong.
+        let _ = store.checkpoint();
     }
     // Whatever is still in the channel is answered with `Closed` as the receiver is dropped.
 }

@@ -133,6 +133,7 @@ impl Caller {
             event,
             session: &self.session,
             ancestors: &ancestors,
+            secret: self.secret.as_deref(),
             body,
             completeness: Completeness::Whole,
         };

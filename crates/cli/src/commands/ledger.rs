@@ -1,6 +1,5 @@
 //! `sm ledger`.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -98,14 +97,13 @@ struct Transcript {
 /// Reads it piece by piece; a last line that lacks its end is taken as it is.
 fn read(path: &Path, until: Option<u64>) -> Result<Transcript> {
     let failed = |error: &std::io::Error| CommandError::file(path, "read", error);
-    let mut file = File::open(path).map_err(|error| failed(&error))?;
-    let about = file.metadata().map_err(|error| failed(&error))?;
-    if about.is_dir() {
+    if path.is_dir() {
         return Err(CommandError::refused(format!(
             "{} is a directory, not a transcript",
             path.display()
         )));
     }
+    let mut file = sm_client::files::open(path).map_err(|error| failed(&error))?;
     let mut known = Known::default();
     let read = whole(
         None,

@@ -262,8 +262,11 @@ fn chosen<'a>(pins: &'a [PinView], wanted: &str) -> Result<&'a PinView> {
 
 // ── the project's file
 
+/// Far more than can be told to a context.
+const LARGEST: u64 = 16 << 20;
+
 fn written(file: &Path) -> Result<String> {
-    match std::fs::read_to_string(file) {
+    match sm_client::files::read_text(file, LARGEST) {
         Ok(text) => Ok(text),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(String::new()),
         Err(error) => Err(CommandError::file(file, "cannot be read", &error)),

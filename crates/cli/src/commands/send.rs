@@ -123,8 +123,14 @@ impl Send {
                 .expires
                 .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
         };
+        // A person's own deadline holds for all of it.
+        let daemon = match self.wait {
+            Some(wait) => daemon.within(wait),
+            None => daemon,
+        };
+        let asked = self.wait.map(|wait| Instant::now() + wait);
         let sent = send(&daemon, &self.session, body)?;
-        let deadline = Instant::now() + self.wait.unwrap_or(SETTLE);
+        let deadline = asked.unwrap_or_else(|| Instant::now() + SETTLE);
         let known = self.follow(&daemon, sent, deadline)?;
         if self.json {
             out.json(&known.json)?;

@@ -70,7 +70,8 @@ impl State {
 
 impl Wait {
     pub fn run(self, out: &mut Printer) -> Result<()> {
-        let daemon = Daemon::open()?;
+        let daemon = Daemon::open()?.within(self.timeout);
+        let deadline = Instant::now() + self.timeout;
         // By id from here on: a name may move to another session meanwhile.
         let id = daemon.session(&self.session)?.value.id;
         let words: Vec<&str> = self.states.iter().map(|state| state.word()).collect();
@@ -80,7 +81,6 @@ impl Wait {
             // The daemon waits for one state: they take turns.
             _ => TURN,
         };
-        let deadline = Instant::now() + self.timeout;
         for word in words.iter().cycle() {
             let left = deadline.saturating_duration_since(Instant::now());
             let last = match daemon.wait(&id, word, left.min(longest))? {

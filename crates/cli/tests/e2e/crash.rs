@@ -218,3 +218,38 @@ fn a_daemon_that_cannot_reach_tmux_at_its_start_calls_nobody_lost() {
     assert_eq!(after["pid"], before["pid"]);
     assert_eq!(world.times("after all that"), 1);
 }
+
+/// The write-ahead file is removed, or the whole database, while agents run: they are found again.
+#[test]
+fn sessions_that_run_are_taken_up_again_when_the_journal_lost_them() {
+    for lost in ["sm.db-wal", "sm.db"] {
+        let world = World::new();
+        world.sm(&["ls"]).exits(0);
+        let path = world.paths().database();
+        let name = |suffix: &str| path.with_file_name(suffix);
+        // as it was before there was any session
+        world.kill_daemon();
+        let before = std::fs::read(&path).unwrap();
+        let api = world.agent("api");
+        world.send_wait("api", "SAY: before");
+        world.wait_for("api", "idle");
+        world.kill_daemon();
+        match lost {
+            "sm.db-wal" => std::fs::write(&path, before).unwrap(),
+            _ => std::fs::write(&path, b"this is no database").unwrap(),
+        }
+        for log in ["sm.db-wal", "sm.db-shm"] {
+            let _ = std::fs::remove_file(name(log));
+        }
+        let found = world.ready("api");
+        assert_eq!(found["id"], api["id"], "{lost}");
+        assert_eq!(found["pid"], api["pid"], "{lost}: its agent ran on");
+        world.sm(&[]).exits(0).says("older than what runs");
+        world.sm(&["doctor"]).says("older than what runs");
+        world.send_wait("api", "SAY: after");
+        eventually("given", || world.times("SAY: after") == 1);
+        // and the journal has it from now on
+        world.kill_daemon();
+        world.sm(&["ls"]).exits(0).says("api");
+    }
+}

@@ -25,7 +25,7 @@ pub(super) enum Voice {
 impl Session {
     pub(super) fn voice(&self, call: &HookCall) -> Voice {
         match call.origin {
-            Origin::SubAgent | Origin::Nested => return Voice::Foreign,
+            Origin::SubAgent | Origin::Nested | Origin::Unproven => return Voice::Foreign,
             Origin::Own | Origin::Unknown => {}
         }
         let Some(theirs) = &call.conversation else {
@@ -51,7 +51,7 @@ impl Session {
                 Signal::ContextStarted { .. } | Signal::PromptAccepted { .. } => Voice::New,
                 _ => Voice::Stranger,
             },
-            Origin::SubAgent | Origin::Nested => Voice::Foreign,
+            Origin::SubAgent | Origin::Nested | Origin::Unproven => Voice::Foreign,
             Origin::Unknown => match &call.signal {
                 // who repeats what was just typed is the one it was typed to
                 Signal::PromptAccepted { text, .. } if self.is_flight_text(text) => Voice::New,

@@ -5,7 +5,7 @@ use super::{Session, State, Waiter};
 use crate::effect::{Answer, Effect, EntryKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
-use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Signal};
+use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Origin, Signal};
 
 /// A compaction that a person cancels brings its command back into the composer: a text that is
 /// pasted right then would stand behind it.
@@ -23,9 +23,18 @@ impl Session {
         }
     }
 
-    fn heard(&mut self, call: HookCall, now: Timestamp) -> Answered {
+    fn heard(&mut self, mut call: HookCall, now: Timestamp) -> Answered {
+        // Nobody speaks from the future: a stamp of a clock that went wrong, or was set back since,
+        // would make everything after it late.
+        call.at = call.at.min(now);
+        self.rec.last_signal = self.rec.last_signal.min(now);
+        self.rec.context_since = self.rec.context_since.min(now);
         if self.rec.seen.contains(&call.id) {
             return Answered::No; // came by socket and by spool
+        }
+        if call.origin == Origin::Unproven {
+            self.ignore(&call, "nothing proves that it is of this session");
+            return Answered::No;
         }
         if !self.rec.state.is_live() {
             self.ignore(&call, "the session has ended");

@@ -33,6 +33,7 @@ use super::types::ErrorView;
 use crate::peer::PeerUid;
 use crate::signin::SignIns;
 use crate::{clock, page, private};
+use sm_client::proof::is_same;
 
 /// Random bytes in a token; it is written as hex.
 const TOKEN_BYTES: usize = 32;
@@ -291,19 +292,7 @@ fn token(access: &Access, headers: &HeaderMap) -> Option<bool> {
             .eq_ignore_ascii_case("bearer")
             .then_some(token.trim())
     });
-    Some(given.is_some_and(|given| same_secret(given.as_bytes(), access.token.as_bytes())))
-}
-
-/// In the same time wherever they differ. An empty secret is no secret.
-fn same_secret(a: &[u8], b: &[u8]) -> bool {
-    if a.len() != b.len() || b.is_empty() {
-        return false;
-    }
-    let differ = a
-        .iter()
-        .zip(b)
-        .fold(0u8, |differ, (a, b)| std::hint::black_box(differ | (a ^ b)));
-    differ == 0
+    Some(given.is_some_and(|given| is_same(given.as_bytes(), access.token.as_bytes())))
 }
 
 /// A page that a name of its own leads to us (DNS rebinding) has that name here.

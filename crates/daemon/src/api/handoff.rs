@@ -10,7 +10,7 @@ use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, DocumentError, Kept, Sources, Verdict};
 use crate::hub::Handle;
-use crate::{archive, fault, launch, ledger, names, pins};
+use crate::{archive, fault, ledger, names, pins, proof};
 use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -60,7 +60,7 @@ pub(super) fn who(
             }
             let target = target.ok_or_else(|| unknown(wanted))?;
             let secret = header(headers, wire::SECRET_HEADER);
-            if !secret.is_some_and(|secret| launch::proves(hub, &target.id, secret)) {
+            if !secret.is_some_and(|secret| proof::by_secret(&target, secret)) {
                 return Err(format!(
                     "this is not a process of session {wanted}: sm handoff has to be run inside it, with {} of its environment",
                     wire::SECRET_VAR

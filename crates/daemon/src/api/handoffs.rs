@@ -6,9 +6,9 @@ use crate::clock::rfc3339;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
+use sm_client::files;
 use sm_core::{ArtifactKind, Handoff, SessionId};
 use sm_store::HandoffRow;
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::PathBuf;
 
@@ -62,7 +62,7 @@ pub async fn document(
     let shown = copy.clone();
     let read = tokio::task::spawn_blocking(move || {
         let mut bytes = Vec::new();
-        File::open(&copy)?
+        files::open(std::path::Path::new(&copy))?
             .take(DOCUMENT_LIMIT)
             .read_to_end(&mut bytes)?;
         Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())

@@ -4,9 +4,11 @@
 use super::{ApiError, Shared, asked};
 use crate::actor::{Published, Wake};
 use crate::ask::Ask;
+use crate::caller::Connection;
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, fault, launch, origin, recovery, tool_calls};
+use crate::{clock, fault, origin, proof, recovery, tool_calls};
+use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -38,11 +40,30 @@ pub struct Incoming {
     pub at: Option<i64>,
     pub ancestors: String,
     pub body: Vec<u8>,
+    pub claim: Claim,
+}
+
+/// Whether a call is of the session that it names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Claim {
+    Proven,
+    /// Anybody's: it is written down and changes nothing.
+    Unproven,
+}
+
+impl Claim {
+    pub fn of(is_proven: bool) -> Self {
+        match is_proven {
+            true => Self::Proven,
+            false => Self::Unproven,
+        }
+    }
 }
 
 pub async fn hook(
     State(hub): State<Shared>,
     Path((agent, event)): Path<(String, String)>,
+    peer: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
@@ -53,7 +74,7 @@ pub async fn hook(
             .unwrap_or_default()
             .to_string()
     };
-    let incoming = Incoming {
+    let mut incoming = Incoming {
         agent,
         event,
         session: header(wire::SESSION_HEADER),
@@ -61,6 +82,7 @@ pub async fn hook(
         at: header(wire::AT_HEADER).parse().ok(),
         ancestors: header(wire::ANCESTORS_HEADER),
         body: body.to_vec(),
+        claim: Claim::Unproven,
     };
     let secret = header(wire::SECRET_HEADER);
     let Some(handle) = SessionId::new(incoming.session.clone())
@@ -69,8 +91,13 @@ pub async fn hook(
     else {
         return nothing(); // an agent of another instance, or of a session that was purged
     };
-    if !secret.is_empty() && !launch::proves(&hub, &handle.id, &secret) {
-        tracing::warn!(session = %handle.id, "a hook with a wrong secret was ignored");
+    let peer = peer.map(|Extension(peer)| peer);
+    let is_proven = proof::is_of(&hub, &handle, &headers, peer)
+        || (is_output(&incoming) && writes_its_log(&handle, &secret, peer));
+    incoming.claim = Claim::of(is_proven);
+    if !is_proven {
+        tracing::warn!(session = %handle.id, event = %incoming.event, ?peer, "nothing proves that a hook is of this session: it changes nothing");
+        deliver(&hub, &handle, incoming, None).await;
         return nothing();
     }
     match incoming.event.as_str() {
@@ -110,6 +137,22 @@ pub async fn hook(
     }
 }
 
+/// When a call says that it was made. No clock here is ahead of ours.
+fn stamped(at: Option<i64>) -> Timestamp {
+    let now = clock::now();
+    at.map_or(now, |at| Timestamp(at).min(now))
+}
+
+/// What tells of a program without hooks whether it writes or is quiet.
+fn is_output(incoming: &Incoming) -> bool {
+    incoming.agent == AgentKind::Generic.as_str() && incoming.event == own::OUTPUT
+}
+
+/// The writer of a terminal's log is no process of the session: tmux has started it.
+fn writes_its_log(handle: &Handle, key: &str, peer: Option<Connection>) -> bool {
+    proof::is_log_key(handle, key) || proof::writes_its_log(handle, peer)
+}
+
 /// What `sm` has asked for in the output of a tool. Only a hook that proves whose it is carries it,
 /// and never from the spool: whoever asked is not there any more.
 fn request_in(handle: &Handle, incoming: &Incoming, secret: &str) -> Option<Ask> {
@@ -141,8 +184,8 @@ pub async fn deliver(
 ) {
     let published = handle.now();
     let record = &published.record;
-    let at = incoming.at.map_or_else(clock::now, Timestamp);
-    if incoming.agent == AgentKind::Generic.as_str() && incoming.event == own::OUTPUT {
+    let at = stamped(incoming.at);
+    if is_output(&incoming) && incoming.claim == Claim::Proven {
         let active = serde_json::from_slice::<OutputBody>(&incoming.body).is_ok_and(|b| b.active);
         handle.send(Wake::Event(Event::Output { active }));
         if let Some(request) = request {
@@ -162,7 +205,9 @@ pub async fn deliver(
 
 /// Wakes the session, and sees to it that what the call names is read.
 async fn hand_on(hub: &Arc<Hub>, handle: &Handle, published: &Arc<Published>, call: HookCall) {
-    if let Signal::ContextStarted { .. } | Signal::CompactionStarting { .. } = call.signal {
+    if let Signal::ContextStarted { .. } | Signal::CompactionStarting { .. } = call.signal
+        && call.origin != Origin::Unproven
+    {
         // what the old context proved has to be known before the new one begins, and how full it is
         // before it is said whether that may wait
         published.sources.read(handle).await;
@@ -174,7 +219,10 @@ async fn hand_on(hub: &Arc<Hub>, handle: &Handle, published: &Arc<Published>, ca
         _ => None,
     };
     let conversation = call.conversation.clone();
-    let foreign = matches!(call.origin, Origin::SubAgent | Origin::Nested);
+    let foreign = matches!(
+        call.origin,
+        Origin::SubAgent | Origin::Nested | Origin::Unproven
+    );
     let prompt = matches!(call.signal, Signal::PromptAccepted { .. });
     let sample = matches!(call.signal, Signal::Usage(_));
     handle.send(Wake::Event(Event::Hook(call)));
@@ -254,9 +302,10 @@ fn call(
     for warning in &parsed.warnings {
         tracing::debug!(session = %record.id, %warning, event = %incoming.event, "odd hook payload");
     }
-    let origin = match parsed.origin_hint {
-        Some(origin) => origin,
-        None => origin::of(record.agent, record.process, &incoming.ancestors),
+    let origin = match (incoming.claim, parsed.origin_hint) {
+        (Claim::Unproven, _) => Origin::Unproven,
+        (Claim::Proven, Some(origin)) => origin,
+        (Claim::Proven, None) => origin::of(record.agent, record.process, &incoming.ancestors),
     };
     let id = EventId::new(incoming.id.clone())
         .or_else(|_| EventId::new(clock::random_hex(8)))
@@ -274,7 +323,7 @@ fn call(
 /// The status line is answered from its own payload; the sample goes on to the session.
 async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Response {
     let published = handle.now();
-    let at = incoming.at.map_or_else(clock::now, Timestamp);
+    let at = stamped(incoming.at);
     let Some(call) = call(&published.record, &incoming, at, None) else {
         return nothing();
     };
@@ -293,7 +342,7 @@ async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Res
 async fn mailbox(hub: Shared, handle: Handle, incoming: Incoming) -> Response {
     let (waiter, text) = hub.mailboxes.open(handle.id.clone());
     let record = handle.now().record.clone();
-    let at = incoming.at.map_or_else(clock::now, Timestamp);
+    let at = stamped(incoming.at);
     let Some(mut call) = call(&record, &incoming, at, None) else {
         return StatusCode::NO_CONTENT.into_response();
     };
@@ -336,11 +385,28 @@ impl Drop for Leaving {
     }
 }
 
+/// Waiters are numbered: whoever knows a number is not yet its agent.
+fn of_its_session(
+    hub: &Shared,
+    waiter: WaiterId,
+    headers: &HeaderMap,
+    peer: Option<Extension<Connection>>,
+) -> Result<(), ApiError> {
+    let session = hub.mailboxes.session(waiter);
+    let Some(handle) = session.and_then(|id| hub.sessions.get(&id)) else {
+        return Ok(()); // nobody's: there is nothing to take
+    };
+    super::proven(hub, &handle, headers, peer)
+}
+
 pub async fn taken(
     State(hub): State<Shared>,
     Path(waiter): Path<u64>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
 ) -> Result<StatusCode, ApiError> {
     let waiter = WaiterId(waiter);
+    of_its_session(&hub, waiter, &headers, peer)?;
     match hub.mailboxes.take(waiter) {
         Some((session, flight)) => {
             // the text goes to the agent only when it is written down that it does
@@ -366,10 +432,13 @@ pub async fn taken(
 pub async fn refused(
     State(hub): State<Shared>,
     Path(waiter): Path<u64>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<StatusCode, ApiError> {
     let body: RefusedBody = super::read::body(&body)?;
     let waiter = WaiterId(waiter);
+    of_its_session(&hub, waiter, &headers, peer)?;
     let Some((session, flight)) = hub.mailboxes.take(waiter) else {
         return Err(ApiError::conflict(
             "this text was taken back",

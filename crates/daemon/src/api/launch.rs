@@ -1,15 +1,15 @@
 //! The launcher's side: it fetches what to run once, and reports what became of it.
 
-use super::{ApiError, Shared, read};
+use super::{ApiError, Shared, proven, read};
 use crate::actor::Wake;
-use crate::fault;
+use crate::caller::Connection;
 use crate::hub::Handle;
-use axum::Json;
+use crate::{fault, proof};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::HeaderMap;
+use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
-use sm_client::wire;
 use sm_core::{Event, Process, SessionId};
 use std::time::Duration;
 
@@ -33,8 +33,14 @@ fn session(hub: &Shared, id: &str) -> Result<Handle, ApiError> {
 pub async fn fetch(
     State(hub): State<Shared>,
     Path((id, launch)): Path<(String, u32)>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
 ) -> Result<Json<LaunchView>, ApiError> {
     let handle = session(&hub, &id)?;
+    // an environment is in it: only the launcher that was started for it has the key
+    if !hub.launches.opens(&handle.id, proof::secret(&headers)) {
+        proven(&hub, &handle, &headers, peer)?;
+    }
     let ticket = hub.launches.fetch(&handle.id, launch).ok_or_else(|| {
         ApiError::conflict(
             "this launch was already fetched, or the daemon was started anew since",
@@ -68,24 +74,31 @@ struct Report {
 pub async fn started(
     State(hub): State<Shared>,
     Path((id, _)): Path<(String, u32)>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<(), ApiError> {
-    heard(&hub, &id, "started", &body).await
+    let handle = session(&hub, &id)?;
+    proven(&hub, &handle, &headers, peer)?;
+    heard(&hub, &handle, "started", &body).await
 }
 
 pub async fn failed(
     State(hub): State<Shared>,
     Path((id, _)): Path<(String, u32)>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<(), ApiError> {
-    heard(&hub, &id, "failed", &body).await
+    let handle = session(&hub, &id)?;
+    proven(&hub, &handle, &headers, peer)?;
+    heard(&hub, &handle, "failed", &body).await
 }
 
 /// The launcher tells it once, so it is written down when it is told that it was heard.
-async fn heard(hub: &Shared, id: &str, what: &str, body: &[u8]) -> Result<(), ApiError> {
-    let handle = session(hub, id)?;
-    match event(hub, &handle, what, body)? {
-        Some(event) => super::sessions::act(&handle, event).await,
+async fn heard(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result<(), ApiError> {
+    match event(hub, handle, what, body)? {
+        Some(event) => super::sessions::act(handle, event).await,
         None => Ok(()),
     }
 }
@@ -109,10 +122,13 @@ pub enum NextView {
 pub async fn exited(
     State(hub): State<Shared>,
     Path((id, launch)): Path<(String, u32)>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
     body: Bytes,
 ) -> Result<Json<NextView>, ApiError> {
     let handle = session(&hub, &id)?;
-    heard(&hub, &id, "exited", &body).await?;
+    proven(&hub, &handle, &headers, peer)?;
+    heard(&hub, &handle, "exited", &body).await?;
     let mut seen = handle.subscribe();
     let decided = async {
         loop {
@@ -169,19 +185,12 @@ struct EnvironmentBody {
 pub async fn environment(
     State(hub): State<Shared>,
     Path((id, _)): Path<(String, u32)>,
+    peer: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<(), ApiError> {
     let handle = session(&hub, &id)?;
-    let secret = headers.get(wire::SECRET_HEADER);
-    let secret = secret.and_then(|value| value.to_str().ok());
-    if !secret.is_some_and(|secret| crate::launch::proves(&hub, &handle.id, secret)) {
-        return Err(ApiError::new(
-            StatusCode::FORBIDDEN,
-            "this is not a process of that session",
-            "only its own launcher can hand over its environment",
-        ));
-    }
+    proven(&hub, &handle, &headers, peer)?;
     let body: EnvironmentBody = read::body(&body)?;
     match hub.launches.lend(&handle.id, body.env) {
         true => {

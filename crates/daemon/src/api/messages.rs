@@ -5,7 +5,7 @@ use super::{ApiError, Shared, read, sessions};
 use crate::actor::Wake;
 use crate::caller::{self, Caller, Connection};
 use crate::hub::Handle;
-use crate::{clock, launch, view};
+use crate::{clock, proof, view};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -112,7 +112,7 @@ async fn sender(
     let secret = headers
         .get(sm_client::wire::SECRET_HEADER)
         .and_then(|v| v.to_str().ok());
-    if !secret.is_some_and(|secret| launch::proves(hub, &from.id, secret)) {
+    if !secret.is_some_and(|secret| proof::by_secret(&from, secret)) {
         return Err(ApiError::new(
             StatusCode::FORBIDDEN,
             format!(

@@ -3,6 +3,7 @@
 pub mod access;
 mod archive;
 mod asked;
+pub mod capacity;
 mod context;
 mod daemon;
 mod error;
@@ -31,17 +32,20 @@ pub mod types;
 pub use asked::told as told_by_hook;
 pub use error::ApiError;
 pub use handoffs::of_session as stored_handoffs;
-pub use hooks::{Incoming, deliver as deliver_hook};
+pub use hooks::{Claim, Incoming, deliver as deliver_hook};
 pub use launch::report as launcher_report;
 pub use output::last_lines;
 pub use runs::spooled_end as run_ended;
 
-use crate::hub::Hub;
-use axum::Router;
+use crate::caller::Connection;
+use crate::hub::{Handle, Hub};
+use crate::proof;
 use axum::extract::{Request, State};
+use axum::http::{HeaderMap, StatusCode};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{delete, get, post};
+use axum::{Extension, Router};
 use std::sync::Arc;
 
 pub type Shared = Arc<Hub>;
@@ -120,6 +124,10 @@ pub fn router(hub: Shared) -> Router {
             post(launch::environment),
         )
         .route_layer(middleware::from_fn_with_state(Arc::clone(&hub), settled))
+        .route_layer(middleware::from_fn_with_state(
+            capacity::Capacity::new(capacity::files()),
+            capacity::bounded,
+        ))
         .route("/health", get(daemon::health))
         .route("/signin", post(signin::link))
         .route("/signin/{code}", get(signin::enter))
@@ -127,7 +135,35 @@ pub fn router(hub: Shared) -> Router {
         .route("/", get(signin::file))
         .route("/favicon.ico", get(signin::file))
         .route("/assets/{*path}", get(signin::file))
+        .fallback(error::no_such_path)
+        .method_not_allowed_fallback(error::no_such_method)
+        .layer(middleware::map_response(error::as_json))
         .with_state(hub)
+}
+
+/// Refuses what nothing proves to be of that session.
+fn proven(
+    hub: &Shared,
+    session: &Handle,
+    headers: &HeaderMap,
+    peer: Option<Extension<Connection>>,
+) -> Result<(), ApiError> {
+    let peer = peer.map(|Extension(peer)| peer);
+    if proof::is_of(hub, session, headers, peer) {
+        return Ok(());
+    }
+    tracing::warn!(session = %session.id, ?peer, "nothing proves that a request is of this session: refused");
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        format!(
+            "nothing proves that this is a process of the session {}",
+            session.now().record.name
+        ),
+        format!(
+            "ask from inside that session, with {} of its environment",
+            sm_client::wire::SECRET_VAR
+        ),
+    ))
 }
 
 /// Nobody is told of a session before it is known whether it still lives.

@@ -6,15 +6,17 @@
 //! noticed.
 
 use super::types::{RunBody, SessionView};
-use super::{ApiError, Shared, read, sessions};
+use super::{ApiError, Shared, proven, read, sessions};
 use crate::actor::Wake;
+use crate::caller::Connection;
 use crate::hub::{Handle, Hub};
 use crate::stored::{Extra, RunHost};
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
+use sm_client::wire;
 use sm_core::{
     AgentKind, Author, ConversationId, Event, Generation, Hosted, HostedHandoff, NewSession,
     Opening, Process, SessionId, Timestamp, Trigger,
@@ -30,6 +32,7 @@ const LOOK: Duration = Duration::from_millis(50);
 pub async fn tell(
     State(hub): State<Shared>,
     Path(id): Path<String>,
+    peer: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -41,6 +44,10 @@ pub async fn tell(
         )
     })?;
     let known = hub.sessions.get(&id);
+    if let Some(handle) = &known {
+        // it says by which secret and which socket the session is reached from now on
+        proven(&hub, handle, &headers, peer)?;
+    }
     if body.ended.is_some() {
         if let Some((handle, event)) = known.and_then(|h| Some((h.clone(), end(&h, &body)?))) {
             sessions::act(&handle, event).await?;
@@ -60,7 +67,7 @@ pub async fn tell(
             (handle, StatusCode::OK)
         }
         None => (
-            introduce(&hub, &id, &body, &headers).await?,
+            introduce(&hub, &id, &body, &headers, peer).await?,
             StatusCode::CREATED,
         ),
     };
@@ -170,6 +177,7 @@ async fn introduce(
     id: &SessionId,
     body: &RunBody,
     headers: &HeaderMap,
+    peer: Option<Extension<Connection>>,
 ) -> Result<Handle, ApiError> {
     let agent = AgentKind::parse(&body.agent).ok_or_else(|| {
         ApiError::bad(
@@ -184,7 +192,10 @@ async fn introduce(
         ..Default::default()
     };
     // Whoever started it is its parent, if that is a session here.
-    let parent = sessions::parent(hub, &wanted, headers).unwrap_or(None);
+    let secret = [wire::PARENT_SECRET_HEADER, wire::SECRET_HEADER]
+        .into_iter()
+        .find_map(|name| headers.get(name)?.to_str().ok());
+    let parent = sessions::parent(hub, &wanted, secret, peer).unwrap_or(None);
     let name = sessions::name(hub, &wanted, agent, None)?;
     let new = NewSession {
         id: id.clone(),
@@ -209,8 +220,14 @@ async fn introduce(
 }
 
 /// Open as long as the run lives; answered when the daemon stops.
-pub async fn hold(State(hub): State<Shared>, Path(id): Path<String>) -> Result<Response, ApiError> {
+pub async fn hold(
+    State(hub): State<Shared>,
+    Path(id): Path<String>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
     let handle = read::session(&hub, &id)?;
+    proven(&hub, &handle, &headers, peer)?;
     let _held = Held {
         hub: Arc::clone(&hub),
         handle,

@@ -27,6 +27,7 @@ use tokio_util::sync::CancellationToken;
 use tower::ServiceExt;
 
 use super::access::Peer;
+use super::capacity::Place;
 use crate::caller::Connection;
 use crate::hub::lock;
 use crate::peer::{PeerUid, tcp_peer_uid, unix_peer_process, unix_peer_uid};
@@ -38,6 +39,8 @@ pub struct Limits {
     pub head_deadline: Duration,
     pub head_bytes: usize,
     pub headers: usize,
+    /// Connections to the Unix socket.
+    pub unix_connections: usize,
     /// TCP connections of our own user.
     pub own_connections: usize,
     /// TCP connections of others and of nobody known.
@@ -48,11 +51,14 @@ pub struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
+        // The rest is for sessions: their logs, records and documents.
+        let files = super::capacity::files();
         Self {
             head_deadline: Duration::from_secs(5),
             head_bytes: 64 * 1024,
             headers: 64,
-            own_connections: 512,
+            unix_connections: files * 5 / 8,
+            own_connections: files / 8,
             other_connections: 32,
             grace: Duration::from_secs(2),
         }
@@ -87,8 +93,8 @@ const LINGER: Duration = Duration::from_secs(1);
 /// When accepting fails (too many open files), how long until the next try.
 const PAUSE: Duration = Duration::from_millis(50);
 const BUSY: &[u8] = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/json\r\n\
-content-length: 76\r\nconnection: close\r\n\r\n\
-{\"error\":\"too many connections\",\"hint\":\"close some, or use the Unix socket\"}";
+content-length: 68\r\nconnection: close\r\n\r\n\
+{\"error\":\"too many connections\",\"hint\":\"close some, then try again\"}";
 
 /// Accepts until `stop`, then lets answers under way finish within the grace.
 pub async fn serve_unix(
@@ -97,6 +103,7 @@ pub async fn serve_unix(
     limits: Limits,
     stop: CancellationToken,
 ) {
+    let places = Arc::new(Semaphore::new(limits.unix_connections));
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -107,6 +114,11 @@ pub async fn serve_unix(
         };
         match accepted {
             Ok((stream, _)) => {
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
+                    let _ = stream.try_write(BUSY);
+                    tracing::warn!("a connection was refused: too many at once");
+                    continue;
+                };
                 let uid = unix_peer_uid(&stream).into();
                 let connection = Connection::Unix {
                     pid: unix_peer_process(&stream),
@@ -115,6 +127,7 @@ pub async fn serve_unix(
                 connections.spawn(async move {
                     let who = (Peer::Unix { uid }, connection);
                     serve_connection(stream, who, router, limits, stop).await;
+                    drop(place);
                 });
             }
             Err(e) => accept_failed(&e).await,
@@ -182,13 +195,17 @@ pub async fn serve_connection<S>(
 {
     let takeover: Arc<Mutex<Option<Takeover>>> = Arc::default();
     let found = Arc::clone(&takeover);
+    // as long as its connection is busy with it, and a taken-over one lives
+    let place: Arc<Mutex<Option<Place>>> = Arc::default();
+    let taken = Arc::clone(&place);
     let service = service_fn(move |mut request: Request<Incoming>| {
         request.extensions_mut().insert(peer);
         request.extensions_mut().insert(other_end);
         let answer = router.clone().oneshot(request.map(Body::new));
-        let found = Arc::clone(&found);
+        let (found, taken) = (Arc::clone(&found), Arc::clone(&taken));
         Box::pin(async move {
             let mut answer = answer.await?;
+            *lock(&taken) = answer.extensions_mut().remove::<Place>();
             if let Some(takeover) = answer.extensions_mut().remove::<Takeover>() {
                 *lock(&found) = Some(takeover);
             }

@@ -4,15 +4,16 @@ use super::types::{AttachView, NewSessionBody, PatchBody, RestoreBody, SessionVi
 use super::{ApiError, Shared, read};
 use crate::actor::{Actor, Wake};
 use crate::archive;
+use crate::caller::Connection;
 use crate::hub::Handle;
 use crate::names;
 use crate::stored::Extra;
-use crate::{clock, launch, view};
-use axum::Json;
+use crate::{clock, launch, proof, view};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
+use axum::{Extension, Json};
 use serde::Deserialize;
 use sm_agents::kind;
 use sm_core::{
@@ -103,6 +104,7 @@ pub async fn show(
 
 pub async fn create(
     State(hub): State<Shared>,
+    peer: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Result<Response, ApiError> {
@@ -150,7 +152,9 @@ pub async fn create(
             "install it, then run sm doctor",
         )
     })?;
-    let parent = parent(&hub, &body, &headers)?;
+    let secret = proof::secret(&headers);
+    let secret = (!secret.is_empty()).then_some(secret);
+    let parent = parent(&hub, &body, secret, peer)?;
     let name = name(&hub, &body, agent, None)?;
     let handle = start(&hub, &body, id, agent, name, parent).await?;
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
@@ -190,23 +194,29 @@ fn has_program(
 pub(super) fn parent(
     hub: &Shared,
     body: &NewSessionBody,
-    headers: &HeaderMap,
+    secret: Option<&str>,
+    peer: Option<Extension<Connection>>,
 ) -> Result<Option<SessionId>, ApiError> {
     let Some(wanted) = &body.parent else {
         return Ok(None);
     };
     let parent = read::session(hub, wanted)?;
-    let secret = headers
-        .get(sm_client::wire::SECRET_HEADER)
-        .and_then(|v| v.to_str().ok());
-    match secret {
-        Some(secret) if !launch::proves(hub, &parent.id, secret) => Err(ApiError::new(
-            StatusCode::FORBIDDEN,
-            format!("this is not a process of the session {wanted}"),
-            "leave --parent out, or run it inside that session",
-        )),
-        Some(_) | None => Ok(Some(parent.id)),
+    let peer = peer.map(|Extension(peer)| peer);
+    let inside = proof::session_of(hub, peer);
+    let is_its = match (secret, &inside) {
+        (Some(secret), _) if proof::by_secret(&parent, secret) => true,
+        (_, Some(inside)) => *inside == parent.id,
+        (Some(_), None) => false,
+        (None, None) => true, // a person
+    };
+    if is_its {
+        return Ok(Some(parent.id));
     }
+    Err(ApiError::new(
+        StatusCode::FORBIDDEN,
+        format!("this is not a process of the session {wanted}"),
+        "leave --parent out, or run it inside that session",
+    ))
 }
 
 /// The name that was asked for, or one that is made up; free among live sessions.

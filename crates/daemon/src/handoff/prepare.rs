@@ -8,11 +8,15 @@ use crate::api::types::MessageView;
 use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
 use crate::{api, archive, fault, ledger, pins, transcripts};
+use sm_client::files;
 use sm_core::{Artifact, ArtifactKind, Author, Event, Handoff, HandoffId, Prepared, SessionId};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+
+/// Our copies are no longer than what was accepted.
+const LARGEST: u64 = 64 << 20;
 
 const SNAPSHOT_LINES: usize = 2000;
 /// What takes longer is done without.
@@ -50,7 +54,7 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     fault::after("artifact", "in flight");
     let content = match handoff.author {
         // short enough to be given whole, and in no file that the agent would know
-        Author::Ledger => std::fs::read_to_string(&handoff.copy).ok(),
+        Author::Ledger => files::read_text(Path::new(&handoff.copy), LARGEST).ok(),
         Author::Agent | Author::Person | Author::Model => None,
     };
     Ok(Prepared {
@@ -101,7 +105,7 @@ async fn write_again(seat: &Seat, handoff: &Handoff) {
 }
 
 fn keep_again(path: &str, copy: &Path, most: u64) -> Result<(String, Vec<Artifact>), String> {
-    let copied = std::fs::read_to_string(copy).ok();
+    let copied = files::read_text(copy, LARGEST).ok();
     let now = document::read(path, most);
     let (given, text, gone) = match (now, copied) {
         (Ok(now), Some(copied)) if now.text == copied => (path.to_owned(), copied, None),
@@ -230,10 +234,7 @@ async fn transcript(
         let (from, to) = (from.clone(), to.clone());
         // file to file: the kernel copies, or shares the blocks
         move || {
-            let mut source = std::fs::File::open(&from)?;
-            if !source.metadata()?.is_file() {
-                return Err(io::Error::other("it is not a regular file"));
-            }
+            let mut source = files::open(&from)?;
             io::copy(&mut source, &mut place::create(&to)?)
         }
     });
@@ -274,9 +275,8 @@ pub async fn complete_transcript(seat: Seat, handoff: Handoff) {
 /// What there is stays until all of it is there.
 fn grown(from: &Path, to: &Path) -> io::Result<()> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
-    let mut source = std::fs::File::open(from)?;
-    let whole = source.metadata()?;
-    if !whole.is_file() || whole.len() <= std::fs::metadata(to)?.len() {
+    let mut source = files::open(from)?;
+    if source.metadata()?.len() <= std::fs::metadata(to)?.len() {
         return Ok(());
     }
     let new = to.with_extension(format!("{}.new", NEXT.fetch_add(1, Ordering::Relaxed)));

@@ -5,12 +5,13 @@
 //! missing is read again from the transcript.
 
 use serde::{Deserialize, Serialize};
+use sm_client::files;
 use sm_core::Timestamp;
 use sm_core::lines::MAX_LINE;
 use sm_ledger::dialect::{Follow, Growth, Stats};
 use sm_ledger::{Dialect, Ledger, Reader, Record, Told};
 use std::borrow::Cow;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
@@ -205,16 +206,13 @@ impl Keeper {
 
     /// Reads what is new in whole lines: what a line lacks is read again when it is there.
     pub fn advance(&mut self, most: u64) -> io::Result<Reached> {
-        let mut file = match File::open(&self.kept.transcript) {
+        let mut file = match files::open(&self.kept.transcript) {
             Ok(file) => file,
             // not there yet, or not any more
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Reached::End),
             Err(error) => return Err(error),
         };
         let about = file.metadata()?;
-        if !about.is_file() {
-            return Err(io::Error::other("it is not a regular file"));
-        }
         let mut from = match self.kept.follow.look(about.ino(), about.len()) {
             Growth::Same => return Ok(Reached::End),
             Growth::More { from } => from,
@@ -329,7 +327,7 @@ pub fn earlier(kept: &Kept, folder: &Path, told: impl Fn(u32) -> Vec<Told>) -> V
 
 /// The beginning of our copy of a document. None: it is not kept any more.
 pub fn begun_with(copy: &Path) -> Option<String> {
-    let file = File::open(copy).ok()?;
+    let file = files::open(copy).ok()?;
     let mut bytes = Vec::new();
     file.take(LARGEST_DOCUMENT).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
@@ -341,7 +339,7 @@ pub fn file(folder: &Path, generation: u32) -> PathBuf {
 
 /// What was written down of that generation.
 pub fn load(folder: &Path, generation: u32) -> Option<Kept> {
-    let file = File::open(file(folder, generation)).ok()?;
+    let file = files::open(&file(folder, generation)).ok()?;
     if file.metadata().ok()?.len() > LARGEST {
         return None;
     }

@@ -26,6 +26,7 @@ enum Output {
 pub struct Activity {
     client: Client,
     session: String,
+    key: Option<String>,
     quiet_after: Duration,
     last_output: Instant,
     /// Not known before the first output or the first quiet time.
@@ -37,10 +38,17 @@ pub struct Activity {
 }
 
 impl Activity {
-    pub fn new(paths: Paths, session: &str, quiet_after: Duration, now: Instant) -> Self {
+    pub fn new(
+        paths: Paths,
+        session: &str,
+        key: Option<String>,
+        quiet_after: Duration,
+        now: Instant,
+    ) -> Self {
         Self {
             client: Client::new(paths),
             session: session.to_owned(),
+            key,
             quiet_after,
             last_output: now,
             now: None,
@@ -106,7 +114,7 @@ impl Activity {
             Output::Active => b"{\"active\":true}",
             Output::Quiet => b"{\"active\":false}",
         };
-        let caller = Caller::new(self.session.clone(), None);
+        let caller = Caller::new(self.session.clone(), self.key.clone());
         let deadline = Instant::now() + SENDING;
         let sent = self.client.connect(deadline).and_then(|mut connection| {
             connection.send(&caller.post("/hooks/generic/output", body), deadline)?;
@@ -135,7 +143,7 @@ mod tests {
         let paths = Paths::resolve(|key| (key == "SM_HOME").then(|| home.clone()), 0).unwrap();
         let start = Instant::now();
         let ms = Duration::from_millis;
-        let mut activity = Activity::new(paths, "s", ms(500), start);
+        let mut activity = Activity::new(paths, "s", None, ms(500), start);
         assert_eq!(activity.wake_at(), Some(start + ms(500)));
         // No daemon: output cannot be told now, and quiet comes before the next try.
         activity.output(start + ms(100));

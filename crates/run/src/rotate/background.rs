@@ -2,7 +2,6 @@
 //! terminals. Only reads.
 
 use std::collections::BTreeMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
@@ -88,7 +87,7 @@ fn short(command: &str) -> String {
 pub fn terminals(record: &Path) -> Vec<String> {
     let mut found = Terminals::default();
     let mut reader = Reader::new(Dialect::Codex);
-    let Ok(file) = File::open(record) else {
+    let Ok(file) = sm_client::files::open(record) else {
         return Vec::new();
     };
     let mut file = file.take(MOST);

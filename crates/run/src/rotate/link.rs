@@ -276,9 +276,11 @@ impl Session {
     fn post_about(&self, body: &RunBody, deadline: Instant) -> Result<u16, HttpError> {
         let json = serde_json::to_vec(body).unwrap_or_default();
         let target = format!("/runs/{}", self.setup.id);
-        let mut request = Request::post(&target).json(&json);
+        let mut request = Request::post(&target)
+            .header(wire::SECRET_HEADER, &self.setup.secret)
+            .json(&json);
         if let Some((_, secret)) = &self.link.parent {
-            request = request.header(wire::SECRET_HEADER, secret);
+            request = request.header(wire::PARENT_SECRET_HEADER, secret);
         }
         let mut connection = self.connect(deadline)?;
         connection.send(&request, deadline)?;
@@ -375,6 +377,7 @@ impl Session {
                 event: "ended",
                 session: &self.setup.id,
                 ancestors: "",
+                secret: Some(&self.setup.secret),
                 body: &json,
                 completeness: Completeness::Whole,
             });
@@ -409,7 +412,10 @@ fn join(session: &Session) -> Option<Connection> {
     let deadline = Instant::now() + PATIENCE;
     let target = format!("/runs/{}/hold", session.setup.id);
     let held = session.connect(deadline).and_then(|mut connection| {
-        connection.send(&Request::post(&target).json(b""), deadline)?;
+        let request = Request::post(&target)
+            .header(wire::SECRET_HEADER, &session.setup.secret)
+            .json(b"");
+        connection.send(&request, deadline)?;
         Ok(connection)
     });
     held.ok()

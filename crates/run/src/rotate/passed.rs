@@ -96,6 +96,7 @@ impl Session {
             event,
             session: &self.setup.id,
             ancestors: header(wire::ANCESTORS_HEADER),
+            secret: Some(&self.setup.secret),
             body: &request.body,
             completeness: match request.header(wire::CUT_HEADER) {
                 Some(_) => Completeness::Cut,

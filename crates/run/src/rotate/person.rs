@@ -4,6 +4,9 @@
 
 use std::time::{Duration, Instant};
 
+/// No agent says so much of itself.
+const LARGEST_STATUS: u64 = 64 << 10;
+
 use sm_agents::kind;
 use sm_core::AgentKind;
 use sm_core::signal::Activity;
@@ -88,7 +91,8 @@ impl Session {
         let setup = &self.setup;
         let status = self.lock().process.and_then(|process| {
             let path = kind::status_path(setup.agent, setup.agent_home.as_deref()?, process.pid)?;
-            kind::parse_status(setup.agent, &std::fs::read(path).ok()?)
+            let bytes = sm_client::files::read(&path, LARGEST_STATUS).ok()?;
+            kind::parse_status(setup.agent, &bytes)
         });
         match status {
             Some(status) => status.activity == Activity::Busy,

@@ -138,7 +138,7 @@ impl Session {
         };
         match origin {
             Origin::Own | Origin::Unknown => {}
-            Origin::SubAgent | Origin::Nested => return Heard::nothing(),
+            Origin::SubAgent | Origin::Nested | Origin::Unproven => return Heard::nothing(),
         }
         let says = parsed.conversation;
         let known = says.is_none() || says == state.conversation;

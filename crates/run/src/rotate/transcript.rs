@@ -1,7 +1,6 @@
 //! The agent's record of one conversation, followed as it grows: how full the context is, and what
 //! it holds. Only reads.
 
-use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
@@ -97,12 +96,8 @@ impl Follower {
     }
 
     fn bytes(&mut self) -> io::Result<Vec<u8>> {
-        let mut file = File::open(&self.path)?;
-        let about = file.metadata()?;
-        if !about.is_file() {
-            return Ok(Vec::new());
-        }
-        self.size = about.len();
+        let mut file = sm_client::files::open(&self.path)?;
+        self.size = file.metadata()?.len();
         if self.size < self.at {
             self.at = 0; // another file took its place
         }
@@ -117,7 +112,7 @@ impl Follower {
 /// The last words of a conversation, `user: …` and `assistant: …`, secrets taken out.
 pub fn last_words(dialect: Dialect, path: &Path) -> String {
     let end = || -> io::Result<Vec<u8>> {
-        let mut file = File::open(path)?;
+        let mut file = sm_client::files::open(path)?;
         let size = file.metadata()?.len();
         file.seek(SeekFrom::Start(size.saturating_sub(END)))?;
         let mut bytes = Vec::new();
@@ -179,7 +174,7 @@ mod tests {
         let conversation = ConversationId::new("c1").unwrap();
         let mut follower = Follower::new(AgentKind::Claude, conversation, path.clone());
         assert_eq!(follower.read(), News::default(), "not there yet");
-        let mut file = File::create(&path).unwrap();
+        let mut file = std::fs::File::create(&path).unwrap();
         let whole = answer(1000) + &answer(2000);
         let (now, later) = whole.split_at(whole.len() - 30);
         file.write_all(now.as_bytes()).unwrap();

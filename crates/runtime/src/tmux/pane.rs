@@ -18,6 +18,8 @@ pub struct NewPane {
     pub cwd: PathBuf,
     /// The program and its arguments. Everybody can see them: no secrets.
     pub command: Vec<String>,
+    /// Beside the server's environment. Whoever reaches the server can see it.
+    pub env: Vec<(String, String)>,
     /// The program that gets every byte the pane prints on its standard input, from the first one.
     /// Empty: nobody gets them.
     pub log_command: Vec<String>,
@@ -77,9 +79,16 @@ impl Tmux {
         // One line is one step of the server: it reads nothing of the pane before the log is
         // there, and notices no exit before the pane is kept. The size option is what somebody may
         // have set to `manual` since the last time, of which a server (3.3a) dies here.
+        let mut env = String::new();
+        for (key, value) in &new.env {
+            env.push_str(&format!(
+                " -e {}",
+                quote(argument(&format!("{key}={value}"))?)
+            ));
+        }
         let mut line = format!(
             "{} ; set-option -g history-limit {history} ; new-session -d -P -F {} -s {name} -n {name} \
-             -c {} -x {} -y {} -- {}",
+             -c {} -x {} -y {}{env} -- {}",
             WINDOW_SIZE.join(" "),
             quote(&fields_format(&fields)),
             quote(&format_literal(cwd)),

@@ -55,6 +55,7 @@ impl Fixture {
             session_name: name.into(),
             cwd: self.dir.path().into(),
             command: argv.iter().map(|word| (*word).to_owned()).collect(),
+            env: Vec::new(),
             log_command: Vec::new(),
             cols: 80,
             rows: 24,

@@ -42,6 +42,14 @@ impl Store for SqliteStore {
         .map_err(|e| self.failed(e))
     }
 
+    fn checkpoint(&mut self) -> Result<(), StoreError> {
+        let done = self
+            .db
+            .connection_mut()
+            .query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(()));
+        done.map_err(|e| self.failed(e))
+    }
+
     fn prune(&mut self, what: &Prune) -> Result<Pruned, StoreError> {
         prune::run(self.db.connection_mut(), what).map_err(|e| self.failed(e))
     }

@@ -307,3 +307,57 @@ fn a_conversation_that_cannot_be_resumed_is_followed_by_a_new_generation() {
     b.on(Event::Hook(late));
     assert_eq!(b.state(), "idle", "the old one is past");
 }
+
+/// A stamp from a clock that is ahead must not make everything after it late.
+#[test]
+fn one_hook_from_the_future_makes_no_other_late() {
+    let mut b = Bench::working();
+    let current = b.session.record().conversation.clone().unwrap();
+    let mut ahead = b.call(current.as_str(), Signal::ToolsFinished);
+    ahead.at = ahead.at.plus(7 * 3_600_000);
+    b.on(Event::Hook(ahead));
+    b.stops();
+    assert_eq!(b.session.record().state, State::Idle, "the real one counts");
+    // nor a clock that was set back since
+    b.now = Timestamp(b.now.0 - 3_600_000);
+    b.accepts("go on");
+    assert_eq!(b.session.record().state, State::Working);
+}
+
+/// What anybody of this user can say in a session's name is written down, and nothing more.
+#[test]
+fn a_hook_that_nothing_proves_changes_nothing() {
+    let mut b = Bench::working();
+    let current = b.session.record().conversation.clone().unwrap();
+    let before = b.session.record().clone();
+    for signal in [
+        Signal::Stopping {
+            again: false,
+            background_tasks: Vec::new(),
+        },
+        Signal::ContextEnded {
+            reason: EndReason::Other,
+        },
+        Signal::ContextStarted {
+            source: ContextSource::Clear,
+            transcript: Some("/forged".into()),
+        },
+    ] {
+        for from in [current.as_str(), "another"] {
+            let mut call = b.call(from, signal.clone());
+            call.origin = Origin::Unproven;
+            b.on(Event::Hook(call));
+        }
+    }
+    let after = b.session.record();
+    assert_eq!(
+        (
+            after.state.clone(),
+            after.generation,
+            after.conversation.clone()
+        ),
+        (before.state, before.generation, before.conversation)
+    );
+    assert_eq!(after.last_signal, before.last_signal);
+    assert_eq!(after.transcript, before.transcript);
+}

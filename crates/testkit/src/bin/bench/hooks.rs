@@ -207,7 +207,10 @@ impl Calls {
 
     /// A turn begins, told by a hook that nobody measures.
     fn prompt(&self, herd: &Herd) -> Result<()> {
-        let headers = [(sm_client::wire::SESSION_HEADER, self.session.as_str())];
+        let headers = [
+            (sm_client::wire::SESSION_HEADER, self.session.as_str()),
+            (sm_client::wire::SECRET_HEADER, herd::SECRET),
+        ];
         let answer = herd.link()?.ask(
             "POST",
             "/hooks/claude/UserPromptSubmit",

@@ -134,7 +134,10 @@ fn one_link(
         let next = (number * LINKS + no) as usize;
         let (id, conversation) = &all[next * 7 % all.len()];
         let body = status_line(conversation, 20_000 + u64::from(number) % 60_000);
-        let headers = [(sm_client::wire::SESSION_HEADER, id.as_str())];
+        let headers = [
+            (sm_client::wire::SESSION_HEADER, id.as_str()),
+            (sm_client::wire::SECRET_HEADER, crate::herd::SECRET),
+        ];
         let answer = link.ask("POST", "/hooks/claude/statusline", &headers, &body)?;
         if answer.status != 200 {
             return Err(format!("a sample was answered with {}", answer.status).into());
@@ -222,6 +225,7 @@ fn follow(herd: &Herd, link: &mut Link, conversation: &str, path: &Path) -> Resu
     let ancestors = format!("{}:{}", own.pid, own.start);
     let headers = [
         (sm_client::wire::SESSION_HEADER, id.as_str()),
+        (sm_client::wire::SECRET_HEADER, crate::herd::SECRET),
         (sm_client::wire::ANCESTORS_HEADER, ancestors.as_str()),
     ];
     link.ask(

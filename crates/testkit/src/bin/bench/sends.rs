@@ -433,7 +433,10 @@ impl Bench<'_> {
                 "session_id": conversation, "hook_event_name": event, "prompt": "go on",
                 "tool_name": "Bash", "tool_input": {"command": "make"}, "stop_hook_active": false,
             });
-            let headers = [(sm_client::wire::SESSION_HEADER, id.as_str())];
+            let headers = [
+                (sm_client::wire::SESSION_HEADER, id.as_str()),
+                (sm_client::wire::SECRET_HEADER, crate::herd::SECRET),
+            ];
             let answer = link.ask(
                 "POST",
                 &format!("/hooks/claude/{event}"),
