@@ -44,6 +44,8 @@ pub struct Current {
     pub id: HandoffId,
     pub session: String,
     pub created_at: Option<Timestamp>,
+    /// The folder it was made in; may be empty.
+    pub working_dir: String,
     pub status: Status,
 }
 
@@ -117,6 +119,7 @@ impl Manifest {
                 id: entry.id.clone(),
                 session: entry.session.to_owned(),
                 created_at: Some(entry.created),
+                working_dir: entry.working_dir.to_owned(),
                 status: Status::Active,
             }),
         }
@@ -176,6 +179,7 @@ fn current(entry: &Map<String, Value>) -> Result<Current, String> {
         id: id.parse().map_err(|_| format!("{id:?} is no id"))?,
         session: text("session_id").unwrap_or_default().to_owned(),
         created_at: text("created_at").and_then(|at| at.parse().ok()),
+        working_dir: text("working_dir").unwrap_or_default().to_owned(),
         status: Status::ALL
             .into_iter()
             .find(|known| known.as_str() == status)

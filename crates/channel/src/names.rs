@@ -2,16 +2,20 @@
 //! nothing that could leave a folder is ever taken.
 
 use std::fmt;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 use std::str::FromStr;
 
 use jiff::Timestamp;
 
 use crate::error::ChannelError;
 
-/// The channel of a place that no entry of the registry covers.
+/// The channel that is nobody's own: what the shell library uses where nothing is registered.
 const GLOBAL: &str = "global";
 const LONGEST_NAME: usize = 64;
 const LONGEST_ID: usize = 128;
+/// Characters of a folder's name in the name of its own channel.
+const OWN_NAME: usize = 40;
 /// How much of the session's id goes into a handoff's.
 const SESSION_PART: usize = 8;
 
@@ -23,9 +27,38 @@ impl ChannelName {
         Self(GLOBAL.to_owned())
     }
 
+    /// The channel of a folder that no entry of the registry covers: its own. The same folder has
+    /// the same one in every program, and no two share one.
+    pub fn of_folder(folder: &Path) -> Self {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        let plain: String = name
+            .chars()
+            .map(|c| match c {
+                c if c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_') => c,
+                _ => '-',
+            })
+            .take(OWN_NAME)
+            .collect();
+        let plain = match plain.trim_start_matches('.') {
+            "" => "folder",
+            plain => plain,
+        };
+        Self(format!("{plain}-{:08x}", fold(folder)))
+    }
+
     pub fn as_str(&self) -> &str {
         &self.0
     }
+}
+
+/// A short number for a path (FNV-1a): it becomes a part of a file's name, so it must not change
+/// from one version to the next.
+fn fold(path: &Path) -> u32 {
+    let mut hash: u64 = 0xcbf2_9ce4_8422_2325;
+    for byte in path.as_os_str().as_bytes() {
+        hash = (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+    (hash ^ (hash >> 32)) as u32
 }
 
 impl FromStr for ChannelName {
@@ -140,6 +173,24 @@ impl Kind {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_folder_has_a_channel_of_its_own() {
+        let of = |path: &str| ChannelName::of_folder(Path::new(path)).to_string();
+        assert_eq!(of("/home/me/src/app"), of("/home/me/src/app"));
+        assert_ne!(of("/home/me/src/app"), of("/home/you/src/app"));
+        assert!(of("/home/me/src/app").starts_with("app-"));
+        for path in ["/", "/x/.config", "/x/mein Ordner/日本", "/x/...", "/a/b\n"] {
+            let name = of(path);
+            assert_eq!(
+                name.parse::<ChannelName>().unwrap().as_str(),
+                name,
+                "{path}"
+            );
+        }
+        let long = format!("/{}", "x".repeat(300));
+        assert!(of(&long).parse::<ChannelName>().is_ok());
+    }
 
     #[test]
     fn ids_are_what_the_shell_library_recognises() {

@@ -158,6 +158,7 @@ pub mod tests {
             session: "1a2b3c4d".into(),
             state: "done".into(),
             trigger: "agent".into(),
+            note: None,
             author: "agent".into(),
             carrier: "clear".into(),
             from_generation: 1,

@@ -175,6 +175,10 @@ pub struct NewHandoff {
     pub copy: String,
     /// Where its artifacts go.
     pub folder: String,
+    /// How the document came about, for people; may be empty.
+    pub note: String,
+    /// Where the document really was, through all links, when it was read; empty if it has no file.
+    pub source: String,
 }
 
 /// Something that goes with the document.
@@ -294,6 +298,13 @@ pub struct Handoff {
     /// Whether a person still has to hear that it failed.
     #[serde(default)]
     pub failure: Failure,
+    /// How the document came about, for people: who wrote it, and why that one.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub note: String,
+    /// Where the document really was when it was read. What its path leads to later may be another
+    /// file, and is not read. Empty: not known.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub source: String,
 }
 
 /// What a person knows of a handoff that ended without a successor.

@@ -80,8 +80,7 @@ struct Handed {
 
 /// The document as it was handed over: our copy, which nobody changes afterwards.
 fn document(handoff: &Handoff) -> Option<(String, String)> {
-    let bytes = files::read(Path::new(&handoff.copy), LARGEST).ok()?;
-    let text = String::from_utf8_lossy(&bytes).into_owned();
+    let text = crate::handoff::read_kept(Path::new(&handoff.copy)).ok()?;
     let path = match Path::new(&handoff.document).exists() {
         true => handoff.document.clone(),
         false => handoff.copy.clone(),
@@ -226,6 +225,8 @@ mod tests {
             stashed: None,
             course: Course::Forward,
             failure: Failure::default(),
+            note: String::new(),
+            source: String::new(),
         }
     }
 

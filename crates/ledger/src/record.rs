@@ -23,7 +23,7 @@ pub enum Speaker {
 pub enum Outcome {
     Done,
     Failed,
-    /// A person said no.
+    /// A person said no, or somebody interrupted it: the record is the same.
     Refused,
     Unknown,
 }
@@ -53,7 +53,7 @@ pub enum Record<'a> {
     Used { tokens: u64 },
     /// The context before this is gone; `summary` is what the program put in its place.
     Compacted { summary: Option<Cow<'a, str>> },
-    /// A person stopped the agent.
+    /// Somebody stopped the agent: a person, or sm to bring an urgent message.
     Interrupted,
     /// Where the work happens, as far as the transcript says it.
     Place {

@@ -94,7 +94,7 @@ impl DocumentArgs {
             transcript: self.transcript,
             focus: self.focus,
         };
-        write(&subject, of, None, self.json).await
+        write(&subject, of, None, self.json, Unfit::Told).await
     }
 }
 
@@ -105,7 +105,8 @@ impl GenerateArgs {
             transcript: Some(self.transcript),
             focus: self.focus,
         };
-        write(&subject, Of::Others, self.model.as_deref(), self.json).await
+        let model = self.model.as_deref();
+        write(&subject, Of::Others, model, self.json, Unfit::Replaced).await
     }
 }
 
@@ -117,7 +118,16 @@ enum Of {
     Others,
 }
 
-async fn write(subject: &Subject, of: Of, named: Option<&str>, json: bool) -> u8 {
+/// What becomes of a document that must not take the place of a context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Unfit {
+    /// Whoever asked has a better ledger than the transcript alone gives.
+    Told,
+    /// By the ledger's.
+    Replaced,
+}
+
+async fn write(subject: &Subject, of: Of, named: Option<&str>, json: bool, unfit: Unfit) -> u8 {
     let folders = match Folders::from_env() {
         Ok(folders) => folders,
         Err(error) => return complain(&error.to_string(), headless::NOT_USABLE),
@@ -170,9 +180,18 @@ async fn write(subject: &Subject, of: Of, named: Option<&str>, json: bool) -> u8
     loader.end();
     match written {
         Ok(document) => {
+            let document = match unfit == Unfit::Replaced || !json {
+                true => document.or_ledger(subject.transcript.as_deref()),
+                false => document,
+            };
             let text = match json {
-                true => serde_json::json!({"document": document.text, "told": document.told})
-                    .to_string(),
+                true => serde_json::json!({
+                    "document": document.text,
+                    "told": document.told,
+                    "author": document.author.word(),
+                    "unfit": document.unfit,
+                })
+                .to_string(),
                 false => {
                     say(&document.told);
                     document.text.trim_end().to_owned()

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sm_agents::fork::{Answered, ForkRequest};
+use sm_core::Author;
 use sm_core::ids::ConversationId;
 use sm_core::profile::AgentKind;
 use sm_ledger::redact::redact;
@@ -56,6 +57,46 @@ pub struct Document {
     pub text: String,
     /// Who wrote it and what it took, for people.
     pub told: String,
+    pub author: Author,
+    /// Why it must not take the place of a context, if a model has failed to write a better one.
+    pub unfit: Vec<String>,
+}
+
+impl Document {
+    /// As it was written by a model, with what was forgotten, and without secrets.
+    pub(super) fn by_model(text: &str, facts: &str, told: String) -> Self {
+        let unfit = handoff::unfit(text);
+        let text = match facts.is_empty() {
+            true => text.to_owned(),
+            false => format!("{}\n\n{facts}", text.trim_end()),
+        };
+        Self {
+            text: redact(&text).text.into_owned(),
+            told,
+            author: Author::Model,
+            unfit,
+        }
+    }
+
+    /// The ledger's in the place of one that must not be handed over; that one if there is no ledger.
+    pub fn or_ledger(self, transcript: Option<&Path>) -> Self {
+        if self.unfit.is_empty() {
+            return self;
+        }
+        match transcript.map(by_ledger) {
+            Some(Ok(text)) => Self {
+                text: redact(&text).text.into_owned(),
+                told: format!(
+                    "Written by sm from the transcript: the model's document was not fit to go on from, twice ({}). {}",
+                    self.unfit.join("; "),
+                    self.told
+                ),
+                author: Author::Ledger,
+                unfit: Vec::new(),
+            },
+            Some(Err(_)) | None => self,
+        }
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -104,7 +145,7 @@ where
     let mut ways = Vec::new();
     if let Some((kind, request)) = &subject.agent {
         match by_program(*kind, request, subject, allowance, until, cancel, on).await {
-            Ok((text, told)) => return Ok(finished(subject, text, told, allowance)),
+            Ok((text, told)) => return Ok(finished(subject, &text, told, allowance)),
             Err(ProgramError::Cancelled) => return Err(DocumentError::Cancelled),
             Err(error @ (ProgramError::NotPossible | ProgramError::NotStarted { .. })) => {
                 ways.push(error.to_string());
@@ -133,7 +174,7 @@ where
                 limits,
             };
             let (text, told) = by_model(path, client, &model, &order, cancel, on).await?;
-            Ok(finished(subject, text, told, allowance))
+            Ok(finished(subject, &text, told, allowance))
         }
         Err(error) => {
             ways.push(format!("no model of sm's own can be asked: {error}"));
@@ -144,6 +185,8 @@ where
                     "Written by sm from the transcript, without a model ({})",
                     ways.join("; ")
                 ),
+                author: Author::Ledger,
+                unfit: Vec::new(),
             })
         }
     }
@@ -165,16 +208,17 @@ async fn by_program(
     let mut answered = program::ask(kind, &request, left(), cancel, &mut preview).await?;
     let mut spent = vec![answered.clone()];
     let lacks = handoff::missing(handoff::unfenced(&answered.text));
-    if allowance.repair && !lacks.is_empty() {
+    let bad = handoff::unfit(handoff::unfenced(&answered.text));
+    if allowance.repair && !(lacks.is_empty() && bad.is_empty()) {
         // the fork is gone: it is asked anew, and told what was missing
-        request.prompt = format!("{}\n\n{}", request.prompt, handoff::repair(&lacks));
+        request.prompt = format!("{}\n\n{}", request.prompt, handoff::repair(&lacks, &bad));
         on(Progress::Again);
         let mut preview = |text: &str| on(Progress::Text(text.to_owned()));
         match program::ask(kind, &request, left(), cancel, &mut preview).await {
             Ok(again) => {
                 spent.push(again.clone());
-                let better = handoff::missing(handoff::unfenced(&again.text)).len() < lacks.len();
-                if better {
+                let flaws = |text: &str| handoff::flaws(handoff::unfenced(text));
+                if flaws(&again.text) < flaws(&answered.text) {
                     answered = again;
                 }
             }
@@ -273,21 +317,13 @@ fn by_ledger(transcript: &Path) -> Result<String, DocumentError> {
 }
 
 /// With what was forgotten, and without secrets.
-fn finished(subject: &Subject, mut text: String, told: String, allowance: Allowance) -> Document {
+fn finished(subject: &Subject, text: &str, told: String, allowance: Allowance) -> Document {
     let known = subject
         .transcript
         .as_deref()
         .and_then(|path| ledger(path).ok());
-    if let Some(ledger) = known {
-        let facts = handoff::facts(&ledger, &[], &text, allowance.facts);
-        if !facts.is_empty() {
-            text = format!("{}\n\n{facts}", text.trim_end());
-        }
-    }
-    Document {
-        text: redact(&text).text.into_owned(),
-        told,
-    }
+    let facts = known.map(|ledger| handoff::facts(&ledger, &[], text, allowance.facts));
+    Document::by_model(text, &facts.unwrap_or_default(), told)
 }
 
 /// Everything that a transcript of a known kind tells.

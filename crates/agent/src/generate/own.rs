@@ -6,7 +6,6 @@
 
 use std::path::{Path, PathBuf};
 
-use sm_ledger::redact::redact;
 use sm_llm::{Client, Places};
 use tokio_util::sync::CancellationToken;
 
@@ -89,15 +88,9 @@ impl Own {
             took(read, usage.output, usage.cost.total),
             from_cache(usage.cache_read, read)
         );
-        let mut text = draft.document();
+        let text = draft.document();
         let ledger = handoff::ledger_of(&self.path);
         let facts = handoff::facts(&ledger, &opened.todos, &text, config.handoff.facts);
-        if !facts.is_empty() {
-            text = format!("{}\n\n{facts}", text.trim_end());
-        }
-        Ok(Document {
-            text: redact(&text).text.into_owned(),
-            told,
-        })
+        Ok(Document::by_model(&text, &facts, told))
     }
 }

@@ -13,7 +13,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::cut::{cut, estimate};
 use super::prompt::{AUTOMATIC_FOCUS, prompt, repair};
-use super::quality::{missing, unfenced};
+use super::quality::{flaws, missing, unfenced, unfit};
 use crate::turn::Unwritten;
 
 /// Everything that a live turn is asked with.
@@ -111,15 +111,16 @@ pub async fn generate(
         usage: asking.usage,
     };
     let lacks = missing(&draft.text);
-    if order.repair && !lacks.is_empty() {
+    let bad = unfit(&draft.text);
+    if order.repair && !(lacks.is_empty() && bad.is_empty()) {
         on(Progress::Again);
         messages.push(said(&answer));
-        messages.push(Message::user(repair(&lacks), 0));
+        messages.push(Message::user(repair(&lacks, &bad), 0));
         match asking.ask(&messages, on).await {
             Ok(answer) => {
                 let again = answer.text();
                 let again = unfenced(&again);
-                if !again.is_empty() && missing(again).len() < lacks.len() {
+                if !again.is_empty() && flaws(again) < flaws(&draft.text) {
                     draft.text = again.to_owned();
                 }
             }

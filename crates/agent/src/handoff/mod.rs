@@ -18,7 +18,7 @@ pub use cut::{Cut, cut, estimate};
 pub use facts::{HEADING, facts, ledger_of};
 pub use generate::{Draft, Order, Prefix, Progress, generate};
 pub use prompt::{AUTOMATIC_FOCUS, prompt, repair};
-pub use quality::{SECTIONS, Section, missing, unfenced};
+pub use quality::{SECTIONS, Section, flaws, missing, unfenced, unfit};
 pub use threshold::Threshold;
 pub use wrap::{unwrap, wrap};
 

@@ -34,8 +34,14 @@ pub fn prompt(focus: Option<&str>, cut: bool) -> String {
     text
 }
 
-/// The one further request when sections are missing.
-pub fn repair(missing: &[&Section]) -> String {
+/// The one further request when sections are missing, or what stands in them is not enough.
+pub fn repair(missing: &[&Section], unfit: &[String]) -> String {
+    if missing.is_empty() {
+        return format!(
+            "The document cannot be handed over as it is: {}. Write the whole document again. Answer with the document only.",
+            unfit.join("; ")
+        );
+    }
     let titles: Vec<String> = missing
         .iter()
         .map(|s| format!("`## {}`", s.title))

@@ -2,6 +2,9 @@
 //!
 //! Models name things in their own way: a heading counts if it has one of the section's words.
 
+use sm_ledger::gate::{GateFacts, Level, check};
+use sm_ledger::redact::redact;
+
 #[derive(Debug, PartialEq, Eq)]
 pub struct Section {
     pub title: &'static str,
@@ -55,6 +58,21 @@ pub fn missing(document: &str) -> Vec<&'static Section> {
                 .any(|heading| section.words.iter().any(|word| heading.contains(word)))
         })
         .collect()
+}
+
+/// Why a document cannot stand in for the context it would replace, as the gate of handoffs says it.
+/// Nothing: it can. Its secrets are taken out before anybody gets it, so they are no reason.
+pub fn unfit(document: &str) -> Vec<String> {
+    let report = check(&redact(document).text, &GateFacts::default());
+    report
+        .at_least(Level::Error)
+        .map(|finding| finding.what.clone())
+        .collect()
+}
+
+/// How far a document is from what was asked for: less is better.
+pub fn flaws(document: &str) -> (usize, usize) {
+    (unfit(document).len(), missing(document).len())
 }
 
 /// Headings outside of code, in lower case: `# …`, or a line in bold.

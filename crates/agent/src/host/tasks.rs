@@ -90,7 +90,7 @@ impl Question {
     ) {
         tokio::spawn(async move {
             // The ledger is read while the model writes, but not before it has been asked.
-            let path = record.path.clone().filter(|_| record.budget > 0);
+            let path = record.path.clone();
             let ledger = async move {
                 let read = move || path.map(|path| handoff::ledger_of(&path));
                 let ledger = tokio::task::spawn_blocking(read).await;
@@ -135,9 +135,25 @@ pub(super) struct Record {
     pub budget: usize,
 }
 
+/// Characters of the ledger's document, where the model's is of no use.
+const LEDGER_DOCUMENT: usize = 9_500;
+
 /// The document as it is handed over: what was forgotten added, secrets taken out.
 fn finish(draft: &Draft, ledger: &sm_ledger::Ledger, record: &Record) -> Written {
     let mut document = draft.document();
+    // a document that nobody could go on from must not take the place of this context
+    let unfit = handoff::unfit(&document);
+    if !unfit.is_empty() && ledger.steps > 0 {
+        let frame = sm_ledger::Frame {
+            rest: record.path.as_ref().map(|path| path.display().to_string()),
+            ..sm_ledger::Frame::default()
+        };
+        document = format!(
+            "> The model's document was not fit to go on from ({}); this one is made by sm from the record.\n\n{}",
+            unfit.join("; "),
+            sm_ledger::document(ledger, &frame, LEDGER_DOCUMENT)
+        );
+    }
     let facts = handoff::facts(ledger, &record.todos, &document, record.budget);
     if !facts.is_empty() {
         document = format!("{}\n\n{facts}", document.trim_end());

@@ -6,21 +6,16 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use sm_channel::{
-    ChannelError, ChannelName, DotFile, Files, HandoffId, Kind, Manifest, NewHandoff, Occupied,
-    Place, RealFiles, Registry, Status, Which,
-};
-use sm_client::{Footprint, Paths};
+use sm_channel::{ChannelError, ChannelName, Files, Kind, Manifest, RealFiles, Status, Which};
 
 use super::channel_hook::ChannelHook;
+use super::channel_place::{Here, told};
 use super::{alone, channel_lib::Lib};
-use crate::entry;
 use crate::error::{CommandError, ExitCode, Result};
-use crate::print::{self, Printer};
+use crate::print::Printer;
 use crate::text::{Cell, Look, one_line, table};
 
 /// Larger inputs are refused; one byte more is read to notice.
@@ -56,7 +51,8 @@ struct Ls {
     json: bool,
 }
 
-/// The channel of this folder: that of the longest registered path that holds it, or `global`.
+/// The channel of this folder: that of the longest registered path that holds it, or else one of
+/// its repository's own, or of its own.
 #[derive(Debug, Args)]
 struct CurrentName {}
 
@@ -185,178 +181,6 @@ impl Channel {
     }
 }
 
-/// Where the files are, and where we are.
-pub(super) struct Here {
-    pub place: Place,
-    expiry: Option<Duration>,
-}
-
-impl Here {
-    pub fn find() -> Result<Self> {
-        let unusable = |error: String| CommandError::not_usable(error);
-        let paths = Paths::from_env().map_err(|error| unusable(error.to_string()))?;
-        let config = entry::configuration(&paths).map_err(|error| unusable(error.to_string()))?;
-        let root = match config.channel.dir {
-            Some(dir) => dir,
-            None => std::env::var_os("HOME")
-                .filter(|home| !home.is_empty())
-                .map(|home| Path::new(&home).join(".claude"))
-                .ok_or_else(|| unusable("HOME is not set".to_owned()))?,
-        };
-        Ok(Self {
-            place: Place::new(root).listed_in(Footprint::of(&paths)),
-            expiry: config.channel.expire_after,
-        })
-    }
-
-    /// None: handoffs never expire.
-    pub fn expiry(&self) -> Option<Duration> {
-        self.expiry
-    }
-
-    fn registry(&self) -> std::result::Result<Registry, ChannelError> {
-        let path = self.place.registry();
-        let bytes = RealFiles::default().read(&path);
-        let bytes = bytes.map_err(|error| ChannelError::Io {
-            path: path.clone(),
-            error,
-        })?;
-        Registry::parse(&bytes.unwrap_or_default())
-            .map_err(|why| ChannelError::Registry { path, why })
-    }
-
-    /// The channel that is named, or this folder's.
-    pub fn channel(&self, named: Option<&str>) -> Result<ChannelName> {
-        if let Some(name) = named {
-            return name.parse().map_err(told);
-        }
-        let registry = match self.registry() {
-            Ok(registry) => registry,
-            Err(error) => {
-                print::note(&format!("{error}; using the channel global"));
-                return Ok(ChannelName::global());
-            }
-        };
-        // By its name and by what links make of it: either may have been registered.
-        let places = [
-            std::env::var_os("PWD").map(PathBuf::from),
-            std::env::current_dir().ok(),
-        ];
-        let found = places
-            .iter()
-            .flatten()
-            .filter_map(|place| registry.channel_of(place))
-            .max_by_key(|(path, _)| path.len());
-        Ok(found.map_or_else(ChannelName::global, |(_, name)| name))
-    }
-
-    pub fn open(&self, name: &ChannelName) -> sm_channel::Channel<RealFiles> {
-        sm_channel::Channel::new(
-            self.place.clone(),
-            name.clone(),
-            self.expiry,
-            RealFiles::default(),
-        )
-    }
-
-    pub fn create(
-        &self,
-        name: &ChannelName,
-        kind: Kind,
-        session: Option<&str>,
-        text: &[u8],
-    ) -> Result<HandoffId> {
-        self.place.ensure().map_err(told)?;
-        let known = self.session_line().map_err(told)?;
-        let session = session
-            .or(known.as_ref().map(|line| line.session.as_str()))
-            .unwrap_or("unknown");
-        let working_dir = std::env::current_dir().unwrap_or_default();
-        let created = self.open(name).create(&NewHandoff {
-            session,
-            pid: caller(),
-            working_dir: &working_dir.to_string_lossy(),
-            kind,
-            text,
-            occupied: Occupied::Replace,
-        });
-        created
-            .map(|created| created.id)
-            .map_err(|error| self.logged(name, error))
-    }
-
-    pub fn load(&self, name: &ChannelName, which: &Which, pid: Option<u32>) -> Result<Vec<u8>> {
-        if !self.place.is_there() {
-            return Err(told(ChannelError::None {
-                channel: name.to_string(),
-            }));
-        }
-        self.open(name)
-            .load(which, pid.unwrap_or_else(caller))
-            .map(|loaded| loaded.document)
-            .map_err(|error| self.logged(name, error))
-    }
-
-    pub fn session_line(
-        &self,
-    ) -> std::result::Result<Option<sm_channel::SessionLine>, ChannelError> {
-        DotFile::new(self.place.current_session()).read(&mut RealFiles::default())
-    }
-
-    /// What was refused can be read later, too: hooks have no terminal.
-    pub fn logged(&self, name: &ChannelName, error: ChannelError) -> CommandError {
-        if !error.is_answer() {
-            sm_channel::log_line(&self.place, name, &error.to_string());
-        }
-        told(error)
-    }
-
-    fn change_registry(&self, change: impl FnOnce(&mut Registry)) -> Result<()> {
-        self.place.ensure().map_err(told)?;
-        sm_channel::update_registry(&self.place, &mut RealFiles::default(), change).map_err(told)
-    }
-}
-
-/// The program that runs us: a shell that called the library had its own pid there.
-pub(super) fn caller() -> u32 {
-    match std::os::unix::process::parent_id() {
-        0 => std::process::id(), // it is in another namespace
-        parent => parent,
-    }
-}
-
-pub(super) fn told(error: ChannelError) -> CommandError {
-    let hint = match &error {
-        ChannelError::Expired { id, .. } => {
-            Some(format!("load it all the same: sm channel load --id {id}"))
-        }
-        ChannelError::Corrupt { .. } => {
-            Some("repair or remove it; sm channel create keeps a copy in the archive".to_owned())
-        }
-        ChannelError::Mismatch { .. } | ChannelError::Missing { .. } => {
-            Some("the documents of earlier handoffs are in the folder archive beside it".to_owned())
-        }
-        ChannelError::Registry { .. } => Some("repair it by hand".to_owned()),
-        ChannelError::Busy { .. }
-        | ChannelError::Io { .. }
-        | ChannelError::Name(_)
-        | ChannelError::Id(_)
-        | ChannelError::None { .. }
-        | ChannelError::Unknown { .. }
-        | ChannelError::LockLost { .. }
-        | ChannelError::TooLarge { .. }
-        | ChannelError::NotAManifest(_) => None,
-    };
-    let told = match &error {
-        ChannelError::Name(_) | ChannelError::Id(_) => CommandError::usage(error.to_string()),
-        _ => CommandError::refused(error.to_string()),
-    };
-    match hint {
-        Some(hint) => told.hint(hint),
-        None => told,
-    }
-}
-
 impl Create {
     fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
         let name = here.channel(self.channel.as_deref())?;
@@ -386,18 +210,26 @@ pub(super) fn input(from: impl Read, path: &Path) -> Result<Vec<u8>> {
 
 impl Load {
     fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
-        let name = here.channel(self.channel.as_deref())?;
+        let lane = here.channel_to_load(self.channel.as_deref())?;
         let which = match self.id {
             Some(id) => Which::Id(id.parse().map_err(told)?),
-            None => Which::Active,
+            None => {
+                here.tell_origin(&lane.name);
+                Which::Active
+            }
         };
-        out.bytes(&here.load(&name, &which, self.pid)?)
+        let loaded = here.load(&lane.name, &which, self.pid);
+        let loaded = loaded.map_err(|error| match &lane.offer {
+            Some(offer) => error.hint(offer.hint("sm channel load --channel global")),
+            None => error,
+        });
+        out.bytes(&loaded?)
     }
 }
 
 impl Clear {
     fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
-        let name = here.channel(self.channel.as_deref())?;
+        let name = here.channel_to_load(self.channel.as_deref())?.name;
         if !here.place.is_there() {
             return Err(told(ChannelError::None {
                 channel: name.to_string(),
@@ -455,21 +287,26 @@ fn known(here: &Here, name: &ChannelName) -> std::result::Result<Option<Known>, 
     let manifest = here.open(name).manifest()?;
     let now = RealFiles::default().now();
     Ok(manifest.and_then(|manifest| {
-        let status = manifest.current()?.status_at(now, here.expiry);
+        let status = manifest.current()?.status_at(now, here.expiry());
         Some(Known { status, manifest })
     }))
 }
 
 impl Show {
     fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
-        let name = here.channel(self.channel.as_deref())?;
+        let lane = here.channel_to_load(self.channel.as_deref())?;
+        let name = lane.name;
         let found = known(here, &name).map_err(|error| here.logged(&name, error))?;
         let document = here.open(&name).active_document();
         let document = document.map_err(|error| here.logged(&name, error))?;
         let Some(found) = found else {
-            return Err(told(ChannelError::None {
+            let none = told(ChannelError::None {
                 channel: name.to_string(),
-            }));
+            });
+            return Err(match &lane.offer {
+                Some(offer) => none.hint(offer.hint("sm channel load --channel global")),
+                None => none,
+            });
         };
         let path = document.map(|(path, _)| path.to_string_lossy().into_owned());
         if self.json {

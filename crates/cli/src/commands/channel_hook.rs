@@ -7,7 +7,8 @@ use clap::{Args, ValueEnum};
 use sm_core::AgentKind;
 use sm_run::rotate::Without;
 
-use super::channel::{Here, caller, input};
+use super::channel::input;
+use super::channel_place::{Here, caller};
 use crate::error::Result;
 use crate::print::Printer;
 
@@ -31,7 +32,10 @@ enum Event {
 impl ChannelHook {
     pub fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
         let body = input(std::io::stdin(), Path::new("standard input"))?;
-        let channel = here.channel(None)?;
+        let channel = match self.event {
+            Event::SessionStart => here.channel_to_load(None)?.name,
+            Event::PreCompact => here.channel(None)?,
+        };
         let cwd = std::env::current_dir().unwrap_or_default();
         let without = Without {
             agent: AgentKind::Claude,

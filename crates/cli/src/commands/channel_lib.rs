@@ -8,7 +8,7 @@ use sm_channel::{
     ChannelError, ChannelName, DotFile, Files, HandoffId, Kind, RealFiles, SessionLine, Which,
 };
 
-use super::channel::{Here, told};
+use super::channel_place::{Here, told};
 use crate::error::{CommandError, ExitCode, Kind as ErrorKind, Result};
 use crate::print::{self, Printer};
 

@@ -13,6 +13,7 @@ use sm_core::template::handoff_template;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
 
+use super::handoff_generate::Generated;
 use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
@@ -46,6 +47,13 @@ pub struct Handoff {
     #[arg(long, value_name = "FOCUS", num_args = 0..=1, default_missing_value = "",
           conflicts_with_all = ["file", "force", "auto", "template", "cancel", "check"])]
     generate: Option<String>,
+    /// With --generate: print the document that would be handed over, and do nothing else.
+    #[arg(long, requires = "generate", conflicts_with = "edit")]
+    preview: bool,
+    /// With --generate: open the document in $VISUAL or $EDITOR first. What is saved is handed over;
+    /// an editor that fails, or an empty file, cancels.
+    #[arg(long, requires = "generate")]
+    edit: bool,
     /// Only say what the gate finds in the document; nothing is scheduled. Needs no session.
     #[arg(long, requires = "file", conflicts_with_all = ["template", "cancel", "force"])]
     check: bool,
@@ -73,8 +81,21 @@ const NOT_INSIDE: &str =
     "CLAUDE_SESSION_MANAGER_ID not set. sm handoff can only be called from within a session.";
 const UNAVAILABLE: &str = "Session manager unavailable";
 
+/// What an agent takes whole, in characters.
+const LEDGER_BUDGET: u32 = 9_500;
+
 /// The most that is looked at here to see whether a file is text; the daemon looks at all of it.
 const LOOKED_AT: u64 = 1024 * 1024;
+
+/// Who wrote the document, where that is not who asks.
+#[derive(Default)]
+struct By {
+    /// sm itself, from the ledger.
+    auto: bool,
+    author: Option<&'static str>,
+    /// How it came about.
+    note: Option<String>,
+}
 
 /// Who asks, for which session.
 enum Asker {
@@ -129,6 +150,20 @@ impl Handoff {
     }
 
     fn schedule(&self, asker: &Asker, file_path: String, out: &mut Printer) -> Result<()> {
+        let by = By {
+            auto: self.auto,
+            ..By::default()
+        };
+        self.schedule_by(asker, file_path, &by, out)
+    }
+
+    fn schedule_by(
+        &self,
+        asker: &Asker,
+        file_path: String,
+        by: &By,
+        out: &mut Printer,
+    ) -> Result<()> {
         let (session, requester_session_id, person) = match asker {
             Asker::Agent(own) => (own, Some(own.clone()), false),
             Asker::Person(named) => (named, None, true),
@@ -139,13 +174,15 @@ impl Handoff {
             person,
             file_path,
             force: self.force,
-            auto: self.auto,
-            env: (self.auto && person).then(environment::variables),
+            auto: by.auto,
+            env: (by.auto && person).then(environment::variables),
+            author: by.author.map(str::to_owned),
+            note: by.note.clone(),
         };
         let ask = || What::Handoff {
             file_path: body.file_path.clone(),
             force: self.force,
-            auto: self.auto,
+            auto: by.auto,
         };
         let answer = match reach(|daemon| daemon.handoff(session, &body)) {
             Err(error) if error.kind == Kind::Sandboxed => {
@@ -194,24 +231,99 @@ impl Handoff {
         .hint("if it is not there, nothing was done: run this outside of the sandbox (Codex: with escalated permissions)"))
     }
 
-    /// A document by the model, then the usual way.
+    /// A document by the model, then the usual way. One that nobody could go on from is replaced by
+    /// the ledger's before anything is scheduled.
     fn generate(&self, asker: &Asker, out: &mut Printer) -> Result<()> {
         let (Asker::Agent(named) | Asker::Person(named)) = asker;
         let daemon = Daemon::of_session()?;
         let session = daemon.session(named)?.value;
         let focus = self.generate.as_deref().unwrap_or_default();
-        let (file, told) = handoff_generate::document(daemon.paths(), &session, focus)?;
+        let made = handoff_generate::document(daemon.paths(), &session, focus)?;
+        let Generated { file, written } = &made;
+        let unfit = written.unfit.join("; ");
+        let note = match written.unfit.is_empty() {
+            true => written.told.clone(),
+            false => format!(
+                "sm's own document, from the ledger: the model's was not fit to go on from, twice ({unfit}); it is kept in {}. {}",
+                file.display(),
+                written.told
+            ),
+        };
+        if self.preview {
+            return self.show(&daemon, &session.id, &made, &note, out);
+        }
         if !self.json {
-            out.line(&told)?;
+            out.line(&note)?;
+        }
+        let mut by = By {
+            // also where there was no model: the daemon's ledger knows more than the transcript
+            auto: !written.unfit.is_empty() || written.author == "ledger",
+            author: (written.author == "model").then_some("model"),
+            note: Some(note),
+        };
+        let mut file = file.clone();
+        if self.edit {
+            if by.auto {
+                let text = daemon.ledger(&session.id, LEDGER_BUDGET, None)?.value.text;
+                file = handoff_generate::keep(daemon.paths(), &session.id, &text)?;
+            }
+            if handoff_generate::edit(&file)? {
+                by.author = by.author.filter(|_| !by.auto);
+                by.auto = false;
+                let edited = "edited by a person before it was handed over";
+                by.note = by.note.map(|note| format!("{edited}. {note}"));
+            }
+        }
+        if by.auto {
+            by.author = None;
+            return self
+                .schedule_by(asker, String::new(), &by, out)
+                .map_err(|error| {
+                    let kept = file.display();
+                    error.hint(format!(
+                        "the model's document is kept in {kept}: complete it ({unfit}), and hand off with `sm handoff {kept}`"
+                    ))
+                });
         }
         // it was paid for: whoever is refused must be able to find it
-        self.schedule(asker, document(&file)?, out)
+        self.schedule_by(asker, document(&file)?, &by, out)
             .map_err(|error| {
                 let kept = file.display();
                 error.hint(format!(
                     "the document is kept in {kept}: correct it, and hand off with `sm handoff {kept}`"
                 ))
             })
+    }
+
+    /// What would be handed over; nothing is scheduled.
+    fn show(
+        &self,
+        daemon: &Daemon,
+        session: &str,
+        made: &Generated,
+        note: &str,
+        out: &mut Printer,
+    ) -> Result<()> {
+        let Generated { file, written } = made;
+        let (author, text) = match written.unfit.is_empty() {
+            true => (written.author.as_str(), written.document.clone()),
+            false => (
+                "ledger",
+                daemon.ledger(session, LEDGER_BUDGET, None)?.value.text,
+            ),
+        };
+        if self.json {
+            return out.json(&serde_json::json!({
+                "status": "previewed", "author": author, "note": note, "unfit": written.unfit,
+                "file": file, "document": text,
+            }));
+        }
+        print::note(note);
+        print::note(&format!(
+            "nothing is scheduled; hand it off with: sm handoff {}",
+            file.display()
+        ));
+        out.line(text.trim_end())
     }
 
     /// A document that is still being written has not been scheduled. Whether there was one.

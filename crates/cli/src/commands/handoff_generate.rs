@@ -31,11 +31,21 @@ pub struct Written {
     pub document: String,
     /// How it came about, for people: which way, what it took, what was kept.
     pub told: String,
+    /// `model` or `ledger`.
+    pub author: String,
+    /// Why it must not be handed over: what the gate says of it, after it was asked for twice.
+    pub unfit: Vec<String>,
 }
 
-/// Has the document of a session written into a file of sm's own; gives its path and what is to be
-/// said about it.
-pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<(PathBuf, String)> {
+/// A document that lies in a file of sm's own.
+#[derive(Debug)]
+pub struct Generated {
+    pub file: PathBuf,
+    pub written: Written,
+}
+
+/// Has the document of a session written into a file of sm's own.
+pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<Generated> {
     let Some(conversation) = &session.conversation_id else {
         return Err(CommandError::refused(format!(
             "{} has no conversation yet that a document could be about",
@@ -67,13 +77,56 @@ pub fn document(paths: &Paths, session: &SessionView, focus: &str) -> Result<(Pa
         command.args(["--focus", focus]);
     }
     let written = desk.watch(command)?;
+    let file = keep(paths, &session.id, &written.document)?;
+    Ok(Generated { file, written })
+}
+
+/// Puts a document into a file of its own beside the session.
+pub fn keep(paths: &Paths, session: &str, text: &str) -> Result<PathBuf> {
     let name = format!("generated-{}.md", fresh_id(8)?);
-    let file = paths.session_dir(&session.id).join(name);
-    write(&file, written.document.as_bytes()).map_err(|error| {
+    let file = paths.session_dir(session).join(name);
+    write(&file, text.as_bytes()).map_err(|error| {
         CommandError::refused(format!("cannot write {}: {error}", file.display()))
             .hint("the session is as it was; make room there and repeat the command")
     })?;
-    Ok((file, written.told))
+    Ok(file)
+}
+
+/// Has a person change a file with their editor. Whether its text is another one afterwards.
+pub fn edit(file: &Path) -> Result<bool> {
+    let before =
+        std::fs::read_to_string(file).map_err(|error| CommandError::file(file, "read", &error))?;
+    let set = |name: &str| {
+        std::env::var(name)
+            .ok()
+            .filter(|value| !value.trim().is_empty())
+    };
+    let editor = set("VISUAL")
+        .or_else(|| set("EDITOR"))
+        .unwrap_or_else(|| "vi".to_owned());
+    // it may have arguments: a shell takes it apart, as git has it done
+    let ended = Command::new("sh")
+        .args(["-c", &format!("{editor} \"$1\""), "sh"])
+        .arg(file)
+        .status()
+        .map_err(|error| {
+            CommandError::not_usable(format!("{editor} cannot be started: {error}"))
+        })?;
+    let kept = file.display();
+    if !ended.success() {
+        return Err(CommandError::refused(format!(
+            "Handoff cancelled — {editor} ended with {ended}; the context stays as it is"
+        ))
+        .hint(format!("the document is kept in {kept}")));
+    }
+    let after =
+        std::fs::read_to_string(file).map_err(|error| CommandError::file(file, "read", &error))?;
+    if after.trim().is_empty() {
+        return Err(CommandError::refused(
+            "Handoff cancelled — the document was emptied; the context stays as it is",
+        ));
+    }
+    Ok(after != before)
 }
 
 /// Ends the program that writes a document for this session. Whether there was one.

@@ -13,7 +13,7 @@ use crate::text::{Cell, Look, Tone, bytes, many_lines, one_line, table_giving};
 
 /// Lists handoffs, newest first, and shows single ones.
 ///
-/// When and why, from which context to which, what came of it, how long it took from the end of the
+/// When and why, who wrote the document, from which context to which, what came of it, how long it took from the end of the
 /// turn to the new context's prompt, and how full the context was before and after.
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true)]
@@ -110,13 +110,26 @@ fn render(look: &Look, handoffs: &[HandoffView], names: &HashMap<String, String>
                 Cell::new(one_line(&handoff.id)),
                 Cell::new(handoff.generations()),
                 Cell::toned(one_line(&handoff.state), handoff.tone()),
-                Cell::new(one_line(&handoff.trigger)),
+                Cell::new(why(handoff)),
                 Cell::new(took),
                 Cell::toned(tokens_of(handoff), Tone::Dim),
             ]
         })
         .collect();
     table_giving(look, &HEADINGS, &rows, GIVES_WAY)
+}
+
+/// Who wanted it, and who wrote the document if that is somebody else: `person, by model`.
+fn why(handoff: &HandoffView) -> String {
+    let trigger = one_line(&handoff.trigger);
+    let asked = match trigger.as_str() {
+        "person" => "person",
+        _ => "agent",
+    };
+    match handoff.author == asked {
+        true => trigger,
+        false => format!("{trigger}, by {}", one_line(&handoff.author)),
+    }
 }
 
 /// `83.2k→4.1k`.
@@ -150,6 +163,9 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
             one_line(&handoff.carrier)
         ),
     );
+    if let Some(note) = &handoff.note {
+        row("written", &one_line(note));
+    }
     let took = handoff.took().map_or_else(String::new, |took| {
         format!(", {took} from the end of the turn to the prompt")
     });

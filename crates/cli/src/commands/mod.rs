@@ -9,6 +9,7 @@ mod attach;
 mod channel;
 mod channel_hook;
 mod channel_lib;
+mod channel_place;
 mod check;
 mod children;
 mod completions;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use sm_agents::kind;
+use sm_channel::ChannelName;
 use sm_client::Paths;
 use sm_core::AgentKind;
 use sm_daemon::clock;
@@ -14,7 +15,7 @@ use sm_run::rotate::{
     Begin, Folder, Restarts, RotateError, Rotating, Rules, Setup, Thresholds, is_one_shot,
 };
 
-use super::channel::{Here, told};
+use super::channel_place::{Here, told};
 use crate::entry;
 use crate::error::{CommandError, Result};
 
@@ -70,6 +71,7 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let Some((named, given)) = words.split_first() else {
         return Ok(None);
     };
+    let named_agent = (*named).to_owned();
     let agent = kind_of(named);
     let given: Vec<String> = given.iter().map(|word| (*word).to_owned()).collect();
     if is_one_shot(agent, &given) {
@@ -83,7 +85,17 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
     let paths = Paths::from_env().map_err(|error| unusable(error.to_string()))?;
     let config = entry::configuration(&paths).map_err(|error| unusable(error.to_string()))?;
     let here = Here::find()?;
-    let channel = here.channel(wanted.channel.as_deref())?;
+    let channel_named = wanted.channel.as_deref();
+    let (channel, offer) = match wanted.begin {
+        Begin::Handoff => {
+            let lane = here.channel_to_load(channel_named)?;
+            here.tell_origin(&lane.name);
+            (lane.name, lane.offer)
+        }
+        Begin::Fresh => (here.channel(channel_named)?, None),
+    };
+    // what an agent leaves with the shell library in a folder that nobody registered
+    let library = channel_named.is_none() && here.is_own(&channel);
     let cwd = std::env::current_dir()
         .map_err(|error| unusable(format!("this folder cannot be used: {error}")))?;
     let id = wanted.id;
@@ -109,6 +121,7 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
         paths,
         place: here.place.clone(),
         channel,
+        library: library.then(ChannelName::global),
         expiry: here.expiry(),
         gate: config.handoff.gate,
         largest_document: u64::from(config.handoff.max_bytes),
@@ -120,7 +133,13 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
             folder.remove();
             match error {
                 RotateError::Channel(error) => {
-                    told(error).hint("without --handoff a fresh conversation begins")
+                    let error = match &offer {
+                        Some(offer) => told(error).hint(
+                            offer.hint(&format!("sm run --handoff --channel global {named_agent}")),
+                        ),
+                        None => told(error),
+                    };
+                    error.hint("without --handoff a fresh conversation begins")
                 }
                 RotateError::Folder(_) | RotateError::Socket(_) | RotateError::Launch(_) => {
                     unusable(error.to_string())

@@ -78,10 +78,39 @@ impl World {
         );
         let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
         assert!(copy.contains("Look for the lighthouse-keeper."), "{copy}");
+        assert_eq!(done["author"], "model");
+        assert!(text(&done["note"]).contains("Written by"), "{done}");
         // and the conversation itself never saw the question
         let after = std::fs::read(source).unwrap();
         assert!(after.starts_with(&before), "the transcript was rewritten");
         assert!(!String::from_utf8_lossy(&after).contains(ASKED));
+    }
+
+    /// A model that writes one line, twice: sm's own document is handed over in its place.
+    #[track_caller]
+    pub fn a_worthless_document_is_replaced(&self, args: &[&str]) {
+        self.at_work(args);
+        self.answers("I would rather go on.");
+        let asked = ["handoff", "--generate", "--session", "api"];
+        let previewed = self.sm(&[&asked[..], &["--preview"]].concat()).exits(0);
+        assert!(
+            previewed.out.contains("Number the boats"),
+            "{}",
+            previewed.out
+        );
+        assert!(previewed.err.contains("twice"), "{}", previewed.err);
+        assert!(self.handoffs("api").is_empty(), "a preview changes nothing");
+        let ran = self.sm(&asked).exits(0);
+        assert!(ran.out.contains("sm's own document"), "{}", ran.out);
+        self.answers("ok");
+        let done = self.wait_handoff("api", "done");
+        assert_eq!(done["author"], "ledger");
+        assert!(text(&done["note"]).contains("twice"), "{done}");
+        let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
+        assert!(copy.contains("Number the boats"), "{copy}");
+        assert!(!copy.contains("rather go on"), "{copy}");
+        let told = self.sm(&["handoffs", "api"]).exits(0).out;
+        assert!(told.contains("ledger"), "{told}");
     }
 
     /// A model that wants to use a tool in the place of writing is refused, and then writes.

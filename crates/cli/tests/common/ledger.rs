@@ -111,3 +111,20 @@ pub fn no_secret_is_written_down(world: &World, args: &[&str]) {
         assert!(!copy.contains(secret), "the document: {secret}\n{copy}");
     }
 }
+
+/// sm interrupts a tool to bring an urgent message: that is nobody's refusal.
+pub fn an_interrupt_of_sm_is_nobodys_refusal(world: &World, args: &[&str], waits: &str) {
+    world.start_idle("api", args);
+    let gate = world.gate("gate");
+    world.send_wait("api", &format!("Count the boats.\nRUN: {waits}"), &[]);
+    gate.wait_for_reader();
+    let urgent = "The ninth boat sinks: look at it first.";
+    world.send_wait("api", urgent, &["--mode", "urgent"]);
+    drop(gate);
+    world.wait_state("api", "idle");
+    let known = world.sm(&["ledger", "api"]).exits(0).out;
+    assert!(known.contains(urgent), "{known}");
+    for invented in ["The person refused", "The person interrupted"] {
+        assert!(!known.contains(invented), "{invented}: {known}");
+    }
+}

@@ -19,7 +19,7 @@ fn a_run_is_a_session_of_the_daemon_that_runs() {
     assert_eq!(session["agent"], "claude");
     assert_eq!(session["generation"], 1);
     assert_eq!(session["cwd"], world.env.project().to_str().unwrap());
-    assert_eq!(session["run"]["channel"], "global");
+    assert_eq!(session["run"]["channel"], crate::run_ends::channel(&own));
     assert!(
         text(&session["run"]["tty"]).starts_with("/dev/"),
         "{session}"

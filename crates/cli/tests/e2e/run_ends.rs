@@ -46,12 +46,19 @@ pub fn successors(own: &Own) -> usize {
     records.iter().filter(begun).count()
 }
 
+/// The channel of the project's folder, which nobody has registered.
+pub fn channel(own: &Own) -> String {
+    let folder = own.world.env.project().canonicalize().unwrap();
+    sm_channel::ChannelName::of_folder(&folder).to_string()
+}
+
 pub fn manifest(own: &Own) -> Value {
     let path = own
         .world
         .env
         .home()
-        .join(".claude/handoff/global.manifest.json");
+        .join(".claude/handoff")
+        .join(format!("{}.manifest.json", channel(own)));
     serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap()
 }
 
@@ -113,9 +120,10 @@ fn used_up_restarts_end_with_the_handoff_and_how_to_go_on() {
     );
     let id = named(&last);
     assert!(
-        last.contains(
-            "of channel global holds where the work stands; go on with: sm run --handoff claude"
-        ),
+        last.contains(&format!(
+            "of channel {} holds where the work stands; go on with: sm run --handoff claude",
+            channel(&own)
+        )),
         "{last}"
     );
     assert_eq!(successors(&own), 1);
@@ -148,10 +156,7 @@ fn a_context_that_was_full_without_new_work_is_the_last() {
 fn a_handoff_beside_another_sessions_is_named_with_how_to_read_it() {
     let own = Own::without_daemon(AT_ONCE, "");
     let world = &own.world;
-    let other = world.sm_given(
-        &["channel", "create", "--channel", "global", "-"],
-        "of somebody else\n",
-    );
+    let other = world.sm_given(&["channel", "create", "-"], "of somebody else\n");
     let other = other.exits(0).out.trim().to_owned();
     own.start(&["run", "--max-restarts", "1", "claude", FULL]);
     eventually("a second context", || successors(&own) == 1);
@@ -162,16 +167,17 @@ fn a_handoff_beside_another_sessions_is_named_with_how_to_read_it() {
     assert_ne!(id, other);
     let how = format!("sm channel load --id {id}");
     assert!(
-        last.contains(
-            "it is in the archive, as another session's is active in channel global. Read it with: "
-        ),
+        last.contains(&format!(
+            "it is in the archive, as another session's is active in channel {}. Read it with: ",
+            channel(&own)
+        )),
         "{last}"
     );
     assert!(last.contains(&how), "{last}");
     // as it says; and the other session's is still to be had
     let read = world.sm(&["channel", "load", "--id", &id]).exits(0);
     assert!(read.out.contains("Auto-Handoff"), "{}", read.out);
-    let load = ["channel", "load", "--channel", "global"];
+    let load = ["channel", "load"];
     world.sm(&load).exits(0).says("of somebody else");
 }
 
@@ -211,7 +217,7 @@ fn what_the_agent_handed_over_before_it_was_killed_is_kept_and_named() {
     agent(&own).signal(Signal::KILL);
     let last = farewell(&own, 137, "The agent was ended. ");
     let id = named(&last);
-    let load = ["channel", "load", "--channel", "global"];
+    let load = ["channel", "load"];
     own.world
         .sm(&load)
         .exits(0)
@@ -228,7 +234,7 @@ fn a_killed_run_leaves_its_generation_nobody_running_and_what_to_go_on_from() {
     let (folder, about) =
         wait_until(DEADLINE, second).unwrap_or_else(|| panic!("{:?}", run_json(&own)));
     assert_eq!(about["agent"], "claude");
-    assert_eq!(about["channel"], "global");
+    assert_eq!(about["channel"], channel(&own));
     assert!(about["conversation"].is_string(), "{about}");
     own.shows("❯");
     own.enters("SAY: the printer is next");

@@ -3,7 +3,7 @@
 
 use crate::own::{Own, PANE};
 use crate::run_ends::{
-    AT_ONCE, FULL, agent, farewell, goes_on, manifest, named, running, successors,
+    AT_ONCE, FULL, agent, channel, farewell, goes_on, manifest, named, running, successors,
 };
 use crate::world::{DEADLINE, eventually};
 use rustix::process::Signal;
@@ -31,7 +31,7 @@ struct Lock(PathBuf);
 
 impl Lock {
     fn take(own: &Own) -> Self {
-        let folder = home(own, ".claude/handoff/global.lock.d");
+        let folder = home(own, &format!(".claude/handoff/{}.lock.d", channel(own)));
         std::fs::create_dir_all(&folder).unwrap();
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap();
         let owner = format!("{}:{}\n", std::process::id(), now.as_secs());

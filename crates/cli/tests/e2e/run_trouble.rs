@@ -2,7 +2,7 @@
 //! what to do, and what was done is there to go on from.
 
 use crate::own::{Own, PANE};
-use crate::run_ends::{AT_ONCE, FULL, farewell, successors};
+use crate::run_ends::{AT_ONCE, FULL, channel, farewell, successors};
 use crate::world::eventually;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ fn handoffs(own: &Own) -> PathBuf {
 
 /// A folder where the manifest should be: no handoff can be made, whoever one is.
 fn without_manifest(own: &Own) -> PathBuf {
-    let manifest = handoffs(own).join("global.manifest.json");
+    let manifest = handoffs(own).join(format!("{}.manifest.json", channel(own)));
     std::fs::create_dir_all(&manifest).unwrap();
     manifest
 }
@@ -40,7 +40,7 @@ fn a_full_context_that_cannot_be_handed_over_is_told_and_gone_on_from_later() {
         0,
         "The context was full but could not be handed over: ",
     );
-    assert!(last.contains("global.manifest.json"), "{last}");
+    assert!(last.contains(".manifest.json"), "{last}");
     assert!(
         last.contains("Put that right, then go on with: sm run --handoff claude"),
         "{last}"
@@ -94,18 +94,19 @@ fn a_channel_without_its_folder_is_told_before_the_agent_starts() {
 #[test]
 fn a_handoff_that_has_expired_is_gone_on_from_and_said_to_have() {
     let own = Own::without_daemon(AT_ONCE, "");
-    let create = ["channel", "create", "--channel", "global", "-"];
+    let create = ["channel", "create", "-"];
     let made = own.world.sm_given(&create, "the parser is done\n").exits(0);
     let id = made.out.trim().to_owned();
-    let manifest = handoffs(&own).join("global.manifest.json");
+    let manifest = handoffs(&own).join(format!("{}.manifest.json", channel(&own)));
     let mut current: serde_json::Value =
         serde_json::from_str(&std::fs::read_to_string(&manifest).unwrap()).unwrap();
     current["current"]["created_at"] = "2026-02-02T06:45:00Z".into();
     std::fs::write(&manifest, current.to_string()).unwrap();
     own.start(&["run", "--handoff", "claude"]);
     eventually("it goes on", || successors(&own) == 1);
+    let channel = channel(&own);
     let said =
-        format!("sm run: handoff {id} of channel global has expired (it was made 2026-02-02 ");
+        format!("sm run: handoff {id} of channel {channel} has expired (it was made 2026-02-02 ");
     assert!(own.all().contains(&said), "{}", own.about());
     let loaded = own.world.given("=== HANDOFF LOADED");
     assert!(
@@ -119,7 +120,7 @@ fn a_handoff_that_has_expired_is_gone_on_from_and_said_to_have() {
     // once
     own.start_again(&["run", "--handoff", "claude"]);
     assert_eq!(own.code(), 1, "{}", own.about());
-    own.shows("there is no active handoff in channel global");
+    own.shows("there is no active handoff in channel ");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! A document that the model itself writes, for the real Claude Code: `sm handoff --generate`.
 
+use crate::common::World;
 use crate::{FREE, claude};
 
 #[test]
@@ -28,4 +29,20 @@ fn a_cancelled_document_changes_nothing() {
     let test = "a_cancelled_document_changes_nothing";
     let Some(world) = claude(test) else { return };
     world.a_cancelled_generation_leaves_the_session_as_it_was(&FREE);
+}
+
+#[test]
+fn a_worthless_document_of_claude_is_replaced_by_the_ledgers() {
+    let test = "a_worthless_document_of_claude_is_replaced_by_the_ledgers";
+    let Some(world) = claude(test) else { return };
+    world.a_worthless_document_is_replaced(&FREE);
+}
+
+#[test]
+fn a_worthless_document_of_the_newest_claude_is_replaced_by_the_ledgers() {
+    let test = "a_worthless_document_of_the_newest_claude_is_replaced_by_the_ledgers";
+    let Some(world) = World::claude_newest(test) else {
+        return;
+    };
+    world.a_worthless_document_is_replaced(&FREE);
 }

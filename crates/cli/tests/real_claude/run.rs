@@ -46,12 +46,19 @@ fn all(context: &[Request]) -> String {
         .join("\n")
 }
 
+/// The channel of the project's folder, which nobody has registered.
+fn channel(walk: &Walk) -> String {
+    let folder = walk.world.env.project().canonicalize().unwrap();
+    sm_channel::ChannelName::of_folder(&folder).to_string()
+}
+
 fn manifest(walk: &Walk) -> Value {
     let path = walk
         .world
         .env
         .home()
-        .join(".claude/handoff/global.manifest.json");
+        .join(".claude/handoff")
+        .join(format!("{}.manifest.json", channel(walk)));
     serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
 }
 
@@ -107,7 +114,7 @@ fn run_goes_through_twenty_contexts_and_ends_when_told() {
             format!("Previous Session: {previous}\nType: auto\n"),
             format!("**Session:** {previous}"),
             format!("**Project:** {}", walk.world.env.project().display()),
-            "Channel: global\n".to_owned(),
+            format!("Channel: {}\n", channel(&walk)),
             "## Recent Activity".to_owned(),
             "begin the work".to_owned(),
             "## Instructions".to_owned(),

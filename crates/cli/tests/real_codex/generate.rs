@@ -37,3 +37,12 @@ fn a_cancelled_document_changes_nothing() {
     };
     world.a_cancelled_generation_leaves_the_session_as_it_was(&[]);
 }
+
+#[test]
+fn a_worthless_document_of_codex_is_replaced_by_the_ledgers() {
+    let test = "a_worthless_document_of_codex_is_replaced_by_the_ledgers";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    world.a_worthless_document_is_replaced(&[]);
+}

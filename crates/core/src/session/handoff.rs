@@ -113,6 +113,8 @@ impl Record {
             unproven: false,
             course: Course::Forward,
             failure: Failure::default(),
+            note: new.note,
+            source: new.source,
         }
     }
 }

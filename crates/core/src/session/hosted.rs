@@ -148,6 +148,8 @@ impl Session {
             document: handed.document.clone(),
             copy: handed.document.clone(),
             folder: String::new(),
+            note: String::new(),
+            source: String::new(),
         };
         let usage = self.rec.usage.as_ref();
         Some(Handoff {

@@ -37,6 +37,8 @@ pub async fn by_hook(hub: &Shared, handle: &Handle, ask: Ask) -> Option<String> 
                 force,
                 auto,
                 env: None,
+                author: None,
+                note: None,
             };
             let answer = schedule_as(hub, handle, Trigger::Agent, body).await;
             if began.elapsed() > HOOK_PATIENCE {

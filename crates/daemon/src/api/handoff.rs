@@ -22,6 +22,7 @@ use sm_core::{
     Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, SessionId, Trigger,
 };
 use sm_ledger::gate::{self, GateFacts, Known, Report};
+use sm_ledger::redact::redact;
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -156,7 +157,11 @@ pub(super) async fn schedule_as(
     let now = handle.now();
     let guards = guards(hub);
     let profile = kind::profile(now.record.agent);
-    let author = author(trigger, body.auto);
+    let author = match written_by(trigger, &body) {
+        Ok(author) => author,
+        Err(error) => return refused(error),
+    };
+    let note = body.note.as_deref().map(noted).unwrap_or_default();
     if let Some(why) = now
         .record
         .handoff_refusal(profile, trigger, author, guards, clock::now())
@@ -197,7 +202,12 @@ pub(super) async fn schedule_as(
     if let (true, Some(env)) = (ended, body.env) {
         hub.launches.remember(&handle.id, env);
     }
-    let asked = ask(handle, id, trigger, author, guards, &document, &kept).await;
+    let by = By {
+        trigger,
+        author,
+        note,
+    };
+    let asked = ask(handle, id, by, guards, &document, &kept).await;
     if ended && !matches!(asked, Ok(Ok(_))) {
         hub.launches.forget(&handle.id);
     }
@@ -249,6 +259,40 @@ fn author(trigger: Trigger, auto: bool) -> Author {
             Trigger::Agent | Trigger::Threshold | Trigger::CompactionImminent | Trigger::Compacted,
         ) => Author::Agent,
     }
+}
+
+/// Longest note of the history.
+const LONGEST_NOTE: usize = 600;
+
+/// Who asks for a handoff, and who wrote what.
+struct By {
+    trigger: Trigger,
+    author: Author,
+    note: String,
+}
+
+/// Who wrote the document, as far as whoever asks may say so.
+fn written_by(trigger: Trigger, body: &HandoffBody) -> Result<Author, String> {
+    let usual = author(trigger, body.auto);
+    match body.author.as_deref() {
+        None => Ok(usual),
+        Some("model") if !body.auto => Ok(Author::Model),
+        Some(other) => Err(format!(
+            "author cannot be {other:?}: it is \"model\" for a file that a model wrote, or left out"
+        )),
+    }
+}
+
+/// One line without secrets.
+fn noted(note: &str) -> String {
+    let words: Vec<&str> = note.split_whitespace().collect();
+    let line: String = words
+        .join(" ")
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(LONGEST_NOTE)
+        .collect();
+    redact(&line).text.into_owned()
 }
 
 /// An agent that has ended is started again: its name has to be free, and it needs an environment.
@@ -384,6 +428,7 @@ async fn write_document(hub: &Shared, handle: &Handle) -> Result<Document, Strin
     match tokio::time::timeout(READ_PATIENCE, writing).await {
         Ok(Ok(written)) => Ok(Document {
             path: PathBuf::new(),
+            real: PathBuf::new(),
             text: written.text,
             written_at: None,
         }),
@@ -427,8 +472,11 @@ async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<
 async fn ask(
     handle: &Handle,
     id: Option<HandoffId>,
-    trigger: Trigger,
-    author: Author,
+    By {
+        trigger,
+        author,
+        note,
+    }: By,
     guards: Guards,
     document: &Document,
     kept: &Kept,
@@ -447,6 +495,8 @@ async fn ask(
         },
         copy: kept.document.to_string_lossy().into_owned(),
         folder: kept.folder.to_string_lossy().into_owned(),
+        note,
+        source: document.real.to_string_lossy().into_owned(),
     };
     sessions::act(handle, Event::HandoffAsked { handoff, guards }).await?;
     let now = handle.now();

@@ -9,13 +9,10 @@ use serde::Deserialize;
 use sm_client::files;
 use sm_core::{ArtifactKind, Handoff, SessionId};
 use sm_store::HandoffRow;
-use std::io::{self, Read};
-use std::path::PathBuf;
+use std::path::{Path as FilePath, PathBuf};
 
 const DEFAULT_LIMIT: usize = 100;
 const MOST: usize = 10_000;
-/// More than the gate lets through.
-const DOCUMENT_LIMIT: u64 = 4 * 1024 * 1024;
 
 pub async fn template() -> Json<TemplateView> {
     Json(TemplateView {
@@ -60,14 +57,8 @@ pub async fn document(
     let (row, _) = find(&hub, id).await?;
     let copy = stored(&row).ok_or_else(unknown)?.copy;
     let shown = copy.clone();
-    let read = tokio::task::spawn_blocking(move || {
-        let mut bytes = Vec::new();
-        files::open(std::path::Path::new(&copy))?
-            .take(DOCUMENT_LIMIT)
-            .read_to_end(&mut bytes)?;
-        Ok::<_, io::Error>(String::from_utf8_lossy(&bytes).into_owned())
-    })
-    .await;
+    let read =
+        tokio::task::spawn_blocking(move || crate::handoff::read_kept(FilePath::new(&copy))).await;
     match read {
         Ok(Ok(text)) => Ok(Json(OutputView { text })),
         Ok(Err(error)) => Err(ApiError::not_found(
@@ -142,6 +133,7 @@ fn view(row: &HandoffRow) -> Option<HandoffView> {
         state: handoff.state.word().to_owned(),
         trigger: handoff.trigger.word().to_owned(),
         author: handoff.author.word().to_owned(),
+        note: Some(handoff.note.clone()).filter(|note| !note.is_empty()),
         carrier: handoff.carrier.word().to_owned(),
         from_generation: handoff.from.0,
         to_generation: handoff.to.map(|to| to.0),

@@ -153,10 +153,27 @@ fn schemas() -> Value {
 /// Of what is said about documents and to every context, and to browsers.
 fn document_schemas() -> Value {
     let text = || json!({"type": "string"});
+    let maybe_text = || json!({"type": ["string", "null"]});
     let number = || json!({"type": "integer"});
     let maybe_number = || json!({"type": ["integer", "null"]});
     let object = |properties: Value| json!({"type": "object", "properties": properties});
     json!({
+        "HandoffRecord": object(json!({
+            "id": text(), "session": text(),
+            "state": {"type": "string", "enum": ["scheduled", "prepared", "cleared", "prompted", "done", "replaced", "cancelled", "abandoned", "rolled_back"]},
+            "trigger": {"type": "string", "enum": ["agent", "person", "threshold", "compaction_imminent", "compacted"]},
+            "author": {"type": "string", "enum": ["agent", "person", "model", "ledger"]}, "note": maybe_text(),
+            "carrier": {"type": "string", "enum": ["clear", "relaunch"]},
+            "from_generation": number(), "to_generation": maybe_number(), "from_conversation": maybe_text(),
+            "document": text(), "copy": text(), "folder": text(), "given": maybe_text(),
+            "artifacts": {"type": "array", "items": object(json!({
+                "kind": {"type": "string", "enum": ["document", "snapshot", "log", "transcript", "in_flight"]},
+                "path": text(), "bytes": maybe_number(), "lines": maybe_number(), "problem": maybe_text(),
+            }))},
+            "steps": {"type": "array", "items": object(json!({"at": text(), "text": text()}))},
+            "tokens_before": maybe_number(), "tokens_after": maybe_number(),
+            "created_at": text(), "prompted_at": maybe_text(), "done_at": maybe_text(), "took_ms": maybe_number(), "prompt": maybe_text(),
+        })),
         "Check": object(json!({"file_path": text()})),
         "CheckReport": object(json!({
             "score": number(),
@@ -243,27 +260,12 @@ fn most_schemas() -> Value {
         "Handoff": object(json!({
             "id": text(), "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
             "auto": {"type": "boolean"}, "env": {"type": "array", "items": texts()},
+            "author": {"type": "string", "enum": ["model"]}, "note": text(),
         })),
         "Cancel": object(json!({"requester_session_id": text()})),
         "HandoffAnswer": object(json!({
             "status": {"type": "string", "enum": ["scheduled", "generating", "cancelled"]}, "id": text(), "copy": text(), "replaced": text(),
             "warnings": texts(), "error": text(),
-        })),
-        "HandoffRecord": object(json!({
-            "id": text(), "session": text(),
-            "state": {"type": "string", "enum": ["scheduled", "prepared", "cleared", "prompted", "done", "replaced", "cancelled", "abandoned", "rolled_back"]},
-            "trigger": {"type": "string", "enum": ["agent", "person", "threshold", "compaction_imminent", "compacted"]},
-            "author": {"type": "string", "enum": ["agent", "person", "model", "ledger"]},
-            "carrier": {"type": "string", "enum": ["clear", "relaunch"]},
-            "from_generation": number(), "to_generation": maybe_number(), "from_conversation": maybe_text(),
-            "document": text(), "copy": text(), "folder": text(), "given": maybe_text(),
-            "artifacts": {"type": "array", "items": object(json!({
-                "kind": {"type": "string", "enum": ["document", "snapshot", "log", "transcript", "in_flight"]},
-                "path": text(), "bytes": maybe_number(), "lines": maybe_number(), "problem": maybe_text(),
-            }))},
-            "steps": {"type": "array", "items": object(json!({"at": text(), "text": text()}))},
-            "tokens_before": maybe_number(), "tokens_after": maybe_number(),
-            "created_at": text(), "prompted_at": maybe_text(), "done_at": maybe_text(), "took_ms": maybe_number(), "prompt": maybe_text(),
         })),
         "Attach": object(json!({"argv": texts()})),
         "Archive": object(json!({

@@ -1,9 +1,11 @@
 //! Reading a document that is to be handed off: bounded, without waiting for anything but a disk.
+//!
+//! A path may go through links once, when the document is handed off. From then on the file it led to
+//! is meant: what is put in its place, or in that of a folder on the way, is not followed.
 
+use super::links;
 use sm_core::Timestamp;
-use std::fs::{File, OpenOptions};
 use std::io::{self, Read};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 /// Longer ones name nothing on any system we run on.
@@ -13,6 +15,8 @@ const LONGEST_PATH: usize = 4096;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Document {
     pub path: PathBuf,
+    /// The file that was read: `path` through all its links.
+    pub real: PathBuf,
     pub text: String,
     pub written_at: Option<Timestamp>,
 }
@@ -40,6 +44,8 @@ pub enum DocumentError {
     Empty(String),
     #[error("{0} has more than {1} bytes: keep the document short and name other files in it")]
     TooLarge(String, u64),
+    #[error("{0} leads to another file than when it was handed off: it is not read again")]
+    Swapped(String),
     #[error("{0} is not text in UTF-8 (byte {1}): write the document as plain text")]
     NotText(String, usize),
 }
@@ -47,8 +53,30 @@ pub enum DocumentError {
 /// Opens, looks, reads. May wait for a slow disk: not for the runtime's own threads.
 pub fn read(path: &str, most: u64) -> Result<Document, DocumentError> {
     check_path(path)?;
+    let real = resolve(path)?;
+    read_real(path, real, most)
+}
+
+/// The same document once more: only if its path still leads to the same file.
+pub fn read_again(path: &str, real: &Path, most: u64) -> Result<Document, DocumentError> {
+    check_path(path)?;
+    if resolve(path)? != real {
+        return Err(DocumentError::Swapped(path.to_owned()));
+    }
+    read_real(path, real.to_path_buf(), most)
+}
+
+fn resolve(path: &str) -> Result<PathBuf, DocumentError> {
+    std::fs::canonicalize(path).map_err(|error| unopened(path, &error))
+}
+
+/// Opened once; everything else is asked of what was opened.
+fn read_real(path: &str, real: PathBuf, most: u64) -> Result<Document, DocumentError> {
     let shown = path.to_owned();
-    let file = open(path)?;
+    let file = links::open(&real).map_err(|error| match links::is_link(&error) {
+        true => DocumentError::Swapped(shown.clone()),
+        false => unopened(path, &error),
+    })?;
     let about = file
         .metadata()
         .map_err(|error| DocumentError::Unreadable(shown.clone(), error.to_string()))?;
@@ -75,6 +103,7 @@ pub fn read(path: &str, most: u64) -> Result<Document, DocumentError> {
     }
     Ok(Document {
         path: PathBuf::from(path),
+        real,
         text,
         written_at: about.modified().ok().and_then(milliseconds),
     })
@@ -97,23 +126,17 @@ fn check_path(path: &str) -> Result<(), DocumentError> {
     Ok(())
 }
 
-/// Without waiting for the other end of a pipe, and without taking a terminal.
-fn open(path: &str) -> Result<File, DocumentError> {
-    let flags = rustix::fs::OFlags::NONBLOCK | rustix::fs::OFlags::NOCTTY;
-    let opened = OpenOptions::new()
-        .read(true)
-        .custom_flags(i32::from_ne_bytes(flags.bits().to_ne_bytes()))
-        .open(path);
-    opened.map_err(|error| match error.kind() {
+fn unopened(path: &str, error: &io::Error) -> DocumentError {
+    match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
             DocumentError::NotFound(path.to_owned())
         }
-        _ => match rustix::io::Errno::from_io_error(&error) {
+        _ => match rustix::io::Errno::from_io_error(error) {
             // a socket
             Some(rustix::io::Errno::NXIO) => DocumentError::NotRegular(path.to_owned()),
             Some(_) | None => DocumentError::Unreadable(path.to_owned(), error.to_string()),
         },
-    })
+    }
 }
 
 fn text(path: &str, bytes: Vec<u8>) -> Result<String, DocumentError> {
@@ -182,6 +205,43 @@ mod tests {
             let error = read(&path, 64).unwrap_err().to_string();
             assert!(error.contains(expected), "{path:?}: {error}");
         }
+    }
+
+    #[test]
+    fn what_is_put_in_its_place_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let dir = dir.path().canonicalize().unwrap();
+        let at = |name: &str| dir.join(name).to_string_lossy().into_owned();
+        std::fs::create_dir(at("notes")).unwrap();
+        std::fs::create_dir(at("private")).unwrap();
+        std::fs::write(at("notes/a.md"), "state: half done").unwrap();
+        std::fs::write(at("private/a.md"), "nobody's business").unwrap();
+        std::os::unix::fs::symlink(at("notes/a.md"), at("link.md")).unwrap();
+        for path in [at("notes/a.md"), at("link.md")] {
+            let first = read(&path, 64).unwrap();
+            assert_eq!(first.real, Path::new(&at("notes/a.md")));
+            std::fs::write(at("notes/a.md"), "state: done").unwrap();
+            let again = read_again(&path, &first.real, 64).unwrap();
+            assert_eq!(again.text, "state: done");
+        }
+        let real = PathBuf::from(at("notes/a.md"));
+        let swapped = |path: &str| match read_again(path, &real, 64) {
+            Err(DocumentError::Swapped(_)) => {}
+            other => panic!("{path}: {other:?}"),
+        };
+        // the document itself, the link that led to it, a folder on the way
+        std::fs::remove_file(at("link.md")).unwrap();
+        std::os::unix::fs::symlink(at("private/a.md"), at("link.md")).unwrap();
+        swapped(&at("link.md"));
+        std::fs::rename(at("notes/a.md"), at("notes/b.md")).unwrap();
+        std::os::unix::fs::symlink(at("private/a.md"), at("notes/a.md")).unwrap();
+        swapped(&at("notes/a.md"));
+        std::fs::rename(at("notes"), at("old")).unwrap();
+        std::os::unix::fs::symlink(at("private"), at("notes")).unwrap();
+        swapped(&at("notes/a.md"));
+        // and right after it was looked at
+        let late = read_real(&at("notes/a.md"), real.clone(), 64).unwrap_err();
+        assert_eq!(late, DocumentError::Swapped(at("notes/a.md")));
     }
 
     #[test]

@@ -108,6 +108,7 @@ mod tests {
         ] {
             let document = Document {
                 path: "/w/notes.md".into(),
+                real: "/w/notes.md".into(),
                 text: text.into(),
                 written_at: Some(Timestamp(written)),
             };
@@ -127,6 +128,7 @@ mod tests {
         let text = format!("{text}{}", "DB_PASSWORD=Tr0ub4dor&3\n".repeat(9));
         let document = Document {
             path: "/w/it's.md".into(),
+            real: "/w/it's.md".into(),
             text: text.clone(),
             written_at: None,
         };

@@ -6,13 +6,14 @@
 mod document;
 mod facts;
 mod gate;
+mod links;
 mod place;
 mod prepare;
 
 pub use document::{Document, DocumentError, read};
 pub use facts::{Sources, judge};
 pub use gate::{Verdict, verdict};
-pub use place::{Kept, base, is_own, keep, remove};
+pub use place::{Kept, base, is_own, keep, read as read_kept, remove};
 pub use prepare::{complete_transcript, in_flight, prepare};
 
 /// The document's copy in a handoff's folder.

@@ -2,12 +2,16 @@
 //! anybody is told of it.
 
 use super::DOCUMENT;
+use super::links::{self, Folder};
 use crate::config::Layout;
 use sm_core::{SessionId, Timestamp};
-use std::fs::{self, DirBuilder, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
+
+/// The most that is read of what is kept: more than any document may have.
+const LARGEST: u64 = 64 << 20;
 
 /// Handoffs of one session within one second.
 const MOST_IN_A_SECOND: u32 = 1000;
@@ -32,9 +36,13 @@ pub fn keep(base: &Path, session: &SessionId, now: Timestamp, text: &str) -> io:
     ensure(base)?;
     let folder = new_folder(base, session, now)?;
     let document = folder.join(DOCUMENT);
-    let written = write_new(&document, text.as_bytes())
-        .and_then(|()| sync_folder(&folder))
-        .and_then(|()| sync_folder(base));
+    let write = || {
+        let opened = Folder::open(&folder)?;
+        opened.write_new(Path::new(DOCUMENT), text.as_bytes())?;
+        opened.sync()?;
+        sync_folder(base)
+    };
+    let written = write();
     match written {
         Ok(()) => Ok(Kept { folder, document }),
         Err(error) => {
@@ -46,27 +54,26 @@ pub fn keep(base: &Path, session: &SessionId, now: Timestamp, text: &str) -> io:
 
 /// Replaces a file as a whole, durably.
 pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let new = path.with_extension("new");
-    match fs::remove_file(&new) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {} // of a daemon that died right here
-    }
-    write_new(&new, bytes)?;
-    fs::rename(&new, path)?;
-    match path.parent() {
-        Some(folder) => sync_folder(folder),
-        None => Ok(()),
-    }
+    let (folder, name) = links::parts(path)?;
+    let folder = Folder::open(folder)?;
+    let new = name.with_extension("new");
+    folder.remove(&new)?; // of a daemon that died right here
+    folder.write_new(&new, bytes)?;
+    folder.rename(&new, name)?;
+    folder.sync()
+}
+
+/// What a file of ours holds, as text; a link in its place, or in that of its folder, is refused.
+pub fn read(path: &Path) -> io::Result<String> {
+    let (folder, name) = links::parts(path)?;
+    let bytes = Folder::open(folder)?.read(name, LARGEST)?;
+    String::from_utf8(bytes).map_err(io::Error::other)
 }
 
 /// A file of ours, emptied if it is there.
 pub(super) fn create(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .write(true)
-        .create(true)
-        .truncate(true)
-        .mode(0o600)
-        .open(path)
+    let (folder, name) = links::parts(path)?;
+    Folder::open(folder)?.create(name)
 }
 
 /// Whether it is a handoff's folder of this session: `base/<session>-…`.
@@ -125,16 +132,6 @@ fn stamp(now: Timestamp) -> String {
     }
 }
 
-fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = OpenOptions::new()
-        .write(true)
-        .create_new(true)
-        .mode(0o600)
-        .open(path)?;
-    file.write_all(bytes)?;
-    file.sync_all()
-}
-
 fn sync_folder(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
@@ -169,6 +166,38 @@ mod tests {
         replace(&first.document, b"again").unwrap();
         assert_eq!(fs::read_to_string(&first.document).unwrap(), "again");
         assert_eq!(mode(&first.document), 0o600);
+    }
+
+    #[test]
+    fn a_link_in_the_place_of_a_folder_or_a_file_is_not_followed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let base = at("handoffs");
+        let kept = keep(&base, &session(), Timestamp(0), "one").unwrap();
+        fs::create_dir(at("elsewhere")).unwrap();
+        let victim = at("elsewhere/document.md");
+        fs::write(&victim, "theirs").unwrap();
+        assert_eq!(read(&kept.document).unwrap(), "one");
+        let refused = || {
+            assert!(read(&kept.document).is_err());
+            assert!(create(&kept.document).is_err());
+            assert_eq!(fs::read_to_string(&victim).unwrap(), "theirs");
+        };
+        // the document: it may be replaced, but not written through
+        fs::remove_file(&kept.document).unwrap();
+        std::os::unix::fs::symlink(&victim, &kept.document).unwrap();
+        refused();
+        replace(&kept.document, b"two").unwrap();
+        assert_eq!(read(&kept.document).unwrap(), "two");
+        assert_eq!(fs::read_to_string(&victim).unwrap(), "theirs");
+        // the folder
+        fs::rename(&kept.folder, at("aside")).unwrap();
+        std::os::unix::fs::symlink(at("elsewhere"), &kept.folder).unwrap();
+        refused();
+        assert!(replace(&kept.document, b"three").is_err());
+        refused();
+        remove(&kept.folder, &[base], &session()).unwrap();
+        assert!(victim.is_file(), "only the link is removed");
     }
 
     #[test]

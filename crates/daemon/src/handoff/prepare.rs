@@ -54,7 +54,7 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     fault::after("artifact", "in flight");
     let content = match handoff.author {
         // short enough to be given whole, and in no file that the agent would know
-        Author::Ledger => files::read_text(Path::new(&handoff.copy), LARGEST).ok(),
+        Author::Ledger => place::read(Path::new(&handoff.copy)).ok(),
         Author::Agent | Author::Person | Author::Model => None,
     };
     Ok(Prepared {
@@ -74,8 +74,9 @@ async fn keep_document(seat: &Seat, handoff: &Handoff) -> Result<(String, Vec<Ar
         write_again(seat, handoff).await;
     }
     let (path, copy) = (handoff.document.clone(), PathBuf::from(&handoff.copy));
+    let real = PathBuf::from(&handoff.source);
     let most = u64::from(seat.hub.config.handoff.max_bytes);
-    let kept = tokio::task::spawn_blocking(move || keep_again(&path, &copy, most));
+    let kept = tokio::task::spawn_blocking(move || keep_again(&path, &real, &copy, most));
     match tokio::time::timeout(PATIENCE, kept).await {
         Ok(Ok(kept)) => kept,
         // a file system that does not answer: the copy is ours, and elsewhere
@@ -104,9 +105,18 @@ async fn write_again(seat: &Seat, handoff: &Handoff) {
     }
 }
 
-fn keep_again(path: &str, copy: &Path, most: u64) -> Result<(String, Vec<Artifact>), String> {
-    let copied = files::read_text(copy, LARGEST).ok();
-    let now = document::read(path, most);
+/// `real`: the file that was read when it was handed off; empty if there was none, or it is not known.
+fn keep_again(
+    path: &str,
+    real: &Path,
+    copy: &Path,
+    most: u64,
+) -> Result<(String, Vec<Artifact>), String> {
+    let copied = place::read(copy).ok();
+    let now = match real.as_os_str().is_empty() {
+        true => document::read(path, most),
+        false => document::read_again(path, real, most),
+    };
     let (given, text, gone) = match (now, copied) {
         (Ok(now), Some(copied)) if now.text == copied => (path.to_owned(), copied, None),
         (Ok(now), before) => match renew(copy, &now.text) {
@@ -437,7 +447,7 @@ mod tests {
             std::fs::write(path, text).unwrap();
         };
         let (shown, kept) = (path.to_str().unwrap(), copy.to_str().unwrap());
-        let keep = || keep_again(shown, &copy, 100);
+        let keep = || keep_again(shown, Path::new(""), &copy, 100);
         let on_disk = || std::fs::read_to_string(&copy).unwrap();
 
         put(&path, "one");

@@ -71,7 +71,10 @@ pub fn about(kept: &Kept) -> Seen {
         let open = ledger.work.troubles.iter().rev().find(|t| !t.mended)?;
         Some(format!("{}: {}", open.what, open.said))
     };
-    let goal = ledger.people.said.front().map(|first| line(&first.text));
+    let goal = ledger
+        .words_of_people()
+        .next()
+        .map(|first| line(&first.text));
     Seen {
         goal: goal.filter(|goal| !goal.is_empty()),
         files: files

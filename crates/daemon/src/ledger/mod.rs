@@ -195,7 +195,7 @@ async fn with_told<T: Send + 'static>(
                 kept.remember(&earlier);
             }
             let document = began_with.as_deref().and_then(keep::begun_with);
-            let whole = told::completed(kept, &messages.told_to(kept.generation));
+            let whole = told::completed(kept, &messages);
             if whole.is_empty() {
                 return None;
             }

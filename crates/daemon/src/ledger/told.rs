@@ -4,7 +4,7 @@
 use super::Kept;
 use crate::hub::{Handle, Hub, lock};
 use sm_core::{Message, MessageMeta, Purpose, Sender, Timestamp, words};
-use sm_ledger::Told;
+use sm_ledger::{Interrupt, Ledger, Told};
 use sm_store::{MessageRow, Which};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -35,6 +35,17 @@ pub(super) async fn messages(hub: &Arc<Hub>, handle: &Handle, patience: Duration
 impl Messages {
     pub(super) fn are_known(&self) -> bool {
         self.0.is_some()
+    }
+
+    /// When sm has interrupted the agent, for which the record shows a person. None: nobody knows.
+    pub(super) fn interrupts(&self) -> Option<Vec<Interrupt>> {
+        let rows = self.0.as_ref()?.iter();
+        let metas = rows.filter_map(|row| serde_json::from_str::<MessageMeta>(&row.meta).ok());
+        let interrupts = metas.filter(|meta| meta.interrupted).map(|meta| Interrupt {
+            from: meta.created_at,
+            until: meta.taken.map(|(_, at)| at),
+        });
+        Some(interrupts.collect())
     }
 
     /// What was told to that context, in the order in which it was.
@@ -69,8 +80,10 @@ fn of(row: &MessageRow, generation: u32) -> Option<Told> {
     Some(Told { text, at })
 }
 
-/// With what was told and is not in it.
-pub(super) fn completed<'a>(kept: &'a Kept, told: &[Told]) -> Cow<'a, Kept> {
+/// With what was told and is not in it, and with what sm itself has interrupted.
+pub(super) fn completed<'a>(kept: &'a Kept, messages: &Messages) -> Cow<'a, Kept> {
+    let told = messages.told_to(kept.generation);
+    let told = told.as_slice();
     // what came before the last compaction is missing from what was known then
     let compacted = match kept.before {
         Some(_) => kept.ledger.since.unwrap_or(Timestamp(i64::MIN)),
@@ -78,9 +91,21 @@ pub(super) fn completed<'a>(kept: &'a Kept, told: &[Told]) -> Cow<'a, Kept> {
     };
     let now = told.partition_point(|told| told.at < compacted);
     let (earlier, later) = told.split_at(now);
-    let ledger = kept.ledger.with_told(later);
-    let before = kept.before.as_ref().map(|before| before.with_told(earlier));
+    let mut ledger = kept.ledger.with_told(later);
+    let mut before = kept.before.as_ref().map(|before| before.with_told(earlier));
+    if let Some(interrupts) = messages.interrupts() {
+        ledger = attributed(ledger, &interrupts);
+        before = before.map(|before| attributed(before, &interrupts));
+    }
     kept.with_ledgers(ledger, before)
+}
+
+fn attributed<'a>(ledger: Cow<'a, Ledger>, interrupts: &[Interrupt]) -> Cow<'a, Ledger> {
+    let attributed = match ledger.with_interrupts(interrupts) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(attributed) => Some(attributed),
+    };
+    attributed.map_or(ledger, Cow::Owned)
 }
 
 #[cfg(test)]

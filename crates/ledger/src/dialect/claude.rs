@@ -11,12 +11,13 @@ use std::borrow::Cow;
 const INTERRUPTED: &str = "[Request interrupted by user";
 
 /// How texts begin that stand where a person's text stands, and are the program's.
-const PROGRAM: [&str; 5] = [
+const PROGRAM: [&str; 6] = [
     "<command",
     "<local-command",
     "<bash-",
     "[Request interrupted",
     "Caveat:",
+    "[SYSTEM NOTIFICATION",
 ];
 
 /// How the result of a call begins that a person said no to.

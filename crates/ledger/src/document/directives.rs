@@ -54,7 +54,7 @@ pub fn sections(ledger: &Ledger, room: usize, left: &mut LeftOut) -> (String, St
     let all: Vec<&Directive> = ledger.directives().collect();
     let spoken: Vec<&Directive> = all.iter().copied().filter(|d| !d.is_notice()).collect();
     // A greeting is no goal, unless there is nothing else.
-    let mut first = ledger.people.said.iter().filter(|d| !d.is_notice());
+    let mut first = ledger.words_of_people().filter(|d| !d.is_notice());
     let goal = first.clone().find(|d| d.text.len() >= GREETING);
     let goal = goal.or_else(|| first.next());
     let newest = spoken.last().copied();
@@ -79,20 +79,21 @@ pub fn sections(ledger: &Ledger, room: usize, left: &mut LeftOut) -> (String, St
     let title = "## Also said by the person, in order\n";
     let heading = text::chars(title);
     // As many as fit whole: the short ones first, of equal ones the newest.
-    let mut rest: Vec<&Directive> = all.iter().copied().filter(|d| !shown.contains(d)).collect();
-    rest.sort_by_key(|d| {
+    let rest = all.iter().copied().enumerate();
+    let mut rest: Vec<(usize, &Directive)> = rest.filter(|(_, d)| !shown.contains(d)).collect();
+    rest.sort_by_key(|(place, d)| {
         let length = text::chars(text::first_chars(&d.text, WHOLE));
-        (d.is_notice(), length / 8, std::cmp::Reverse(d.line))
+        (d.is_notice(), length / 8, std::cmp::Reverse(*place))
     });
     let objective = if goal.is_some() {
         objective.text()
     } else {
         String::new()
     };
-    let mut taken: Vec<(&Directive, String)> = Vec::new();
+    let mut taken: Vec<(usize, &Directive, String)> = Vec::new();
     room = room.saturating_sub(heading);
     let mut chosen = objective.clone();
-    for directive in rest {
+    for (place, directive) in rest {
         let begins = beginning(directive, WHOLE);
         if text::chars(&begins) > 11 && chosen.contains(&begins) {
             continue; // said twice
@@ -108,14 +109,15 @@ pub fn sections(ledger: &Ledger, room: usize, left: &mut LeftOut) -> (String, St
         }
         room -= size;
         chosen.push_str(&said);
-        taken.push((directive, said));
+        taken.push((place, directive, said));
     }
-    taken.sort_by_key(|(directive, _)| (directive.line, directive.time));
+    // as it was said: what comes from contexts before has no line in this one's record
+    taken.sort_by_key(|(place, _, _)| *place);
     let mut said = String::new();
     if !taken.is_empty() {
         said.push_str(title);
     }
-    for (directive, words) in taken {
+    for (_, directive, words) in taken {
         // A short answer says little without its question.
         let asked = directive
             .asked

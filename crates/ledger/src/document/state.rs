@@ -2,7 +2,7 @@
 
 use super::page::Page;
 use super::{Frame, LeftOut};
-use crate::ledger::{Ledger, Progress, essence};
+use crate::ledger::{Ledger, Note, Progress, essence};
 use crate::record::Outcome;
 use crate::text;
 
@@ -91,7 +91,17 @@ pub fn progress(ledger: &Ledger, room: usize) -> String {
 pub fn decisions(ledger: &Ledger, room: usize) -> String {
     let mut section = Section::new("Decisions and what was rejected", room);
     let prose = &ledger.prose;
-    let mut notes: Vec<_> = prose.decisions.iter().chain(&prose.rejected).collect();
+    let stopped: Vec<Note> = prose
+        .stopped
+        .iter()
+        .map(|stopped| Note {
+            text: stopped.told(),
+            step: stopped.step,
+            line: stopped.line,
+        })
+        .collect();
+    let notes = prose.decisions.iter().chain(&prose.rejected);
+    let mut notes: Vec<&Note> = notes.chain(&stopped).collect();
     notes.sort_by_key(|note| (std::cmp::Reverse(note.step), note.line));
     let mut taken = Vec::new();
     let mut used = 40;
@@ -197,7 +207,8 @@ pub fn next(ledger: &Ledger, frame: &Frame, room: usize) -> String {
         section.line(&format!("- Not come back: {} {what}", open.tool));
     }
     if ledger.interrupted {
-        section.line("- The person interrupted the agent: ask before going on");
+        section
+            .line("- The agent was interrupted, and was told nothing since: ask before going on");
     }
     for step in ledger.plan.of(Progress::UnderWay).take(1) {
         section.fit(&format!("- Go on with: {}", step.text));

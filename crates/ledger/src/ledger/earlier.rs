@@ -170,6 +170,43 @@ mod tests {
     }
 
     #[test]
+    fn what_was_said_is_in_order_over_contexts() {
+        let earlier = [
+            "Port the invoice module, all of it.",
+            "a long wish that was said second and has many words in it",
+            "third",
+            "the fourth wish",
+        ]
+        .map(str::to_owned);
+        let mut now = ledger(&[WAKE]);
+        let at = |line| At { line, time: None };
+        now.people.say("fifth, longer than others", at(7), 0, None);
+        now.people.say("sixth", at(9), 0, None);
+        now.people
+            .say("and the last of all of them", at(11), 0, None);
+        let text = document(&now.after(&earlier), &Frame::default(), 4_000);
+        let mut from = text.find("in order").unwrap();
+        for said in ["a long wish", "third", "the fourth", "fifth", "sixth"] {
+            let at = text[from..].find(said);
+            from += at.unwrap_or_else(|| panic!("{said} is not in its place: {text}"));
+        }
+    }
+
+    #[test]
+    fn what_sm_said_is_nobody_s_words_in_any_document() {
+        let ledger = ledger(&[
+            WAKE,
+            "Keep the public names.",
+            "[sm context] Context at 50%",
+        ]);
+        let text = document(&ledger, &Frame::default(), 4_000);
+        assert!(text.contains("Keep the public names."), "{text}");
+        assert!(!text.contains("continue from where"), "{text}");
+        assert!(!text.contains("[sm context]"), "{text}");
+        assert_eq!(ledger.directives().count(), 1);
+    }
+
+    #[test]
     fn only_a_context_that_took_over_goes_on() {
         for (first, expected) in [
             (WAKE, true),

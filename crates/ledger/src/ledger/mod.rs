@@ -6,6 +6,7 @@
 mod clean;
 mod earlier;
 mod files;
+mod interrupts;
 mod links;
 mod names;
 mod people;
@@ -16,11 +17,12 @@ mod tools;
 mod work;
 
 pub use files::{Files, Touched, Use};
+pub use interrupts::Interrupt;
 pub use links::Links;
 pub use names::{Name, Names};
 pub use people::{Directive, People};
 pub use plan::{Plan, Progress, Proposal, Step};
-pub use prose::{Note, Prose};
+pub use prose::{Note, Prose, Stopped, StoppedBy};
 pub use told::Told;
 pub use tools::{About, Open};
 pub use work::{Command, Commit, Tests, Trouble, Work, essence, is_test};
@@ -32,7 +34,7 @@ use crate::text;
 use clean::Secrets;
 use names::Touch;
 use serde::{Deserialize, Serialize};
-use sm_core::Timestamp;
+use sm_core::{Timestamp, words};
 use std::collections::VecDeque;
 
 /// Calls that are waited for.
@@ -41,6 +43,9 @@ const OPEN: usize = 128;
 const SUMMARY: usize = 32_000;
 /// What a shown text is looked through for; the rest of a longer one is not read.
 const SHOWN: usize = 2 * 1024 * 1024;
+
+/// Before what a person says who refuses a call: only people say something.
+const WORDS_OF_REFUSAL: &str = "the user said:";
 
 /// What the program put in the place of the context before this one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,8 +73,10 @@ pub struct Ledger {
     pub cwd: Option<String>,
     pub branch: Option<String>,
     pub tokens: Option<u64>,
-    /// A person stopped the agent, and nothing came after it.
+    /// Somebody stopped the agent, and nothing came after it.
     pub interrupted: bool,
+    /// When that was.
+    pub interrupted_at: Option<Timestamp>,
     pub people: People,
     pub plan: Plan,
     pub files: Files,
@@ -132,6 +139,7 @@ impl Ledger {
             Record::Interrupted => {
                 self.step(at);
                 self.interrupted = true;
+                self.interrupted_at = at.time;
             }
             Record::Place { cwd, branch } => {
                 if let Some(cwd) = cwd {
@@ -260,7 +268,7 @@ impl Ledger {
         self.names.take(said, Touch::Seen, step, file);
         // What a person says who refuses a call stands in its result.
         if outcome == Outcome::Refused
-            && let Some((_, words)) = said.split_once("the user said:")
+            && let Some((_, words)) = said.split_once(WORDS_OF_REFUSAL)
         {
             self.people.say(words, at, self.compactions, None);
         }
@@ -269,8 +277,12 @@ impl Ledger {
     fn ended(&mut self, at: At, open: &Open, said: &str, outcome: Outcome) {
         let step = self.steps;
         if outcome == Outcome::Refused {
-            let what = format!("The person refused: {} {}", open.tool, open.about.subject());
-            self.prose.reject(&what, step, at);
+            let by = match said.contains(WORDS_OF_REFUSAL) {
+                true => StoppedBy::Person,
+                false => StoppedBy::Unknown,
+            };
+            let what = format!("{} {}", open.tool, open.about.subject());
+            self.prose.stop(&what, by, step, at);
         }
         let mut file = |how: Use, path: &str| {
             self.files.used(path, how, outcome, said, step);
@@ -330,9 +342,15 @@ impl Ledger {
         }
     }
 
+    /// What people said, in all contexts; never what `sm` said by itself.
+    pub fn words_of_people(&self) -> impl DoubleEndedIterator<Item = &Directive> + Clone {
+        let said = self.people.said.iter();
+        said.filter(|d| !words::is_of_sm(&d.text))
+    }
+
     /// What people said in this context.
     pub fn directives(&self) -> impl DoubleEndedIterator<Item = &Directive> {
         let now = self.compactions;
-        self.people.said.iter().filter(move |d| d.context == now)
+        self.words_of_people().filter(move |d| d.context == now)
     }
 }

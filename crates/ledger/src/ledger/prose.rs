@@ -4,6 +4,7 @@
 use crate::record::At;
 use crate::text;
 use serde::{Deserialize, Serialize};
+use sm_core::Timestamp;
 use std::collections::VecDeque;
 
 const NOTES: usize = 60;
@@ -19,10 +20,47 @@ pub struct Note {
     pub line: u64,
 }
 
+/// Who stopped a call before its end. An agent's record is the same whether a person says no to a
+/// call, presses Escape, or sm does to bring an urgent message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum StoppedBy {
+    #[default]
+    Unknown,
+    Person,
+    Sm,
+}
+
+/// A call that somebody stopped.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Stopped {
+    pub what: String,
+    pub by: StoppedBy,
+    pub step: u32,
+    pub line: u64,
+    pub time: Option<Timestamp>,
+}
+
+impl Stopped {
+    /// As a successor is told of it.
+    pub fn told(&self) -> String {
+        let what = &self.what;
+        match self.by {
+            StoppedBy::Unknown => format!("Refused or interrupted before it ended: {what}"),
+            StoppedBy::Person => format!("The person refused: {what}"),
+            StoppedBy::Sm => {
+                format!("Interrupted by sm to bring an urgent message, not refused: {what}")
+            }
+        }
+    }
+}
+
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Prose {
     pub decisions: VecDeque<Note>,
     pub rejected: VecDeque<Note>,
+    /// Calls that somebody stopped, newest last.
+    #[serde(default)]
+    pub stopped: VecDeque<Stopped>,
     /// Asked of the person, and not answered yet.
     pub questions: VecDeque<Note>,
     /// What the agent said, newest last; the beginning of each.
@@ -148,11 +186,20 @@ impl Prose {
         }
     }
 
-    /// Something was rejected, by whatever means.
-    pub fn reject(&mut self, what: &str, step: u32, at: At) {
-        let text = text::squeeze(text::head(what, SENTENCE));
-        let line = at.line;
-        keep(&mut self.rejected, Note { text, step, line }, NOTES);
+    /// A call was stopped.
+    pub fn stop(&mut self, what: &str, by: StoppedBy, step: u32, at: At) {
+        let what = text::squeeze(text::head(what, SENTENCE));
+        self.stopped.retain(|known| known.what != what);
+        self.stopped.push_back(Stopped {
+            what,
+            by,
+            step,
+            line: at.line,
+            time: at.time,
+        });
+        if self.stopped.len() > NOTES {
+            self.stopped.pop_front();
+        }
     }
 
     /// A person spoke: whatever was asked is answered.

@@ -70,7 +70,7 @@ pub(super) fn header(text: &str, i: usize, found: &mut impl FnMut(Found)) {
     while matches!(bytes.get(start), Some(b' ' | b'\t')) && start - i < 8 {
         start += 1;
     }
-    if cookie.is_some_and(|from| begins(from)) {
+    if cookie.is_some_and(&begins) {
         let (from, to) = quoted(text, start).unwrap_or_else(|| (start, line_end(text, start)));
         list(text, from, to, found);
         return;

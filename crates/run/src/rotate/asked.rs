@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use sm_core::Trigger;
+use sm_core::{Author, Trigger};
 use sm_daemon::api::told_by_hook;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
 use sm_daemon::ask::{Ask, What, secret_hash};
@@ -11,6 +11,7 @@ use sm_daemon::config::Gate;
 use sm_daemon::handoff::{Sources, Verdict, judge, read, verdict};
 use sm_daemon::{clock, pins};
 
+use super::leaving::writes;
 use super::rotation::Event;
 use super::session::{Session, Then};
 use super::state::Leaving;
@@ -108,7 +109,11 @@ impl Session {
             true => Trigger::Person,
             false => Trigger::Agent,
         };
-        state.documents.insert(id.clone(), (by, text));
+        let author = match body.author.as_deref() {
+            Some("model") => Author::Model,
+            Some(_) | None => writes(by),
+        };
+        state.documents.insert(id.clone(), (by, author, text));
         // It says so before its turn ends; nothing is to be done until then.
         state.rotation.step(Event::HandedOver {
             document: id.clone(),
@@ -190,6 +195,8 @@ impl Session {
                     force,
                     auto,
                     env: None,
+                    author: None,
+                    note: None,
                 };
                 self.schedule(&own, body)
             }

@@ -49,7 +49,7 @@ impl By {
 }
 
 /// Whose document it is, where one was given.
-fn writes(asked: Trigger) -> Author {
+pub fn writes(asked: Trigger) -> Author {
     match asked {
         Trigger::Agent | Trigger::CompactionImminent | Trigger::Compacted => Author::Agent,
         Trigger::Person => Author::Person,
@@ -59,13 +59,23 @@ fn writes(asked: Trigger) -> Author {
 
 impl Session {
     fn channel(&self) -> Channel<RealFiles> {
+        self.open(&self.setup.channel)
+    }
+
+    fn open(&self, name: &ChannelName) -> Channel<RealFiles> {
         let setup = &self.setup;
         Channel::new(
             setup.place.clone(),
-            setup.channel.clone(),
+            name.clone(),
             setup.expiry,
             RealFiles::new(Duration::from_secs(10)),
         )
+    }
+
+    /// Its own, and that of the agent's scripts.
+    fn channels(&self) -> impl Iterator<Item = Channel<RealFiles>> {
+        let names = std::iter::once(&self.setup.channel).chain(&self.setup.library);
+        names.map(|name| self.open(name))
     }
 
     /// Makes the handoff, and has the process ended. If it cannot be made, the agent goes on.
@@ -133,15 +143,16 @@ impl Session {
         };
         let (kind, author, text) = match &leaving.document {
             Document::Agents(asked) => {
-                let text = self.lock().documents.get(asked).cloned().map(|(by, text)| {
+                let asked = self.lock().documents.get(asked).cloned();
+                let asked = asked.map(|(by, author, text)| {
                     trigger = by;
-                    text
+                    (author, text)
                 });
                 let ours = self.automatic(&session, background);
-                match text.filter(|text| !text.trim().is_empty()) {
-                    Some(text) => {
+                match asked.filter(|(_, text)| !text.trim().is_empty()) {
+                    Some((author, text)) => {
                         let text = document::agents(&text, background);
-                        (Kind::Manual, writes(trigger), text)
+                        (Kind::Manual, author, text)
                     }
                     None => (Kind::Manual, Author::Ledger, ours), // without one (`--auto`)
                 }
@@ -186,15 +197,16 @@ impl Session {
         if !self.setup.place.is_there() {
             return Ok(None);
         }
-        let mut channel = self.channel();
-        if !is_active_of(&mut channel, session, self.setup.expiry)? {
-            return Ok(None);
+        for mut channel in self.channels() {
+            if is_active_of(&mut channel, session, self.setup.expiry)? {
+                let id = channel.active()?;
+                let document = channel.active_document()?;
+                return Ok(id
+                    .zip(document)
+                    .map(|(id, (_, document))| Loaded { id, document }));
+            }
         }
-        let id = channel.active()?;
-        let document = channel.active_document()?;
-        Ok(id
-            .zip(document)
-            .map(|(id, (_, document))| Loaded { id, document }))
+        Ok(None)
     }
 
     fn create(&self, session: &str, kind: Kind, text: &str) -> Result<Handed, ChannelError> {
@@ -259,9 +271,20 @@ impl Session {
     pub fn consume(&self, id: &HandoffId) {
         let _one = self.one_at_a_time();
         let which = Which::Id(id.clone());
-        if let Err(error) = self.channel().load(&which, std::process::id()) {
-            self.log(&format!("{id} was given to its successor, but: {error}"));
-        }
+        let mut channels = self.channels();
+        let consumed = channels.try_fold((), |(), mut channel| {
+            match channel.load(&which, std::process::id()) {
+                Ok(_) => Err(None),
+                Err(ChannelError::Unknown { .. } | ChannelError::None { .. }) => Ok(()),
+                Err(error) => Err(Some(error)),
+            }
+        });
+        let trouble = match consumed {
+            Err(None) => return,
+            Err(Some(error)) => error.to_string(),
+            Ok(()) => "no channel has it any more".to_owned(),
+        };
+        self.log(&format!("{id} was given to its successor, but: {trouble}"));
     }
 
     fn automatic(&self, session: &str, background: &[String]) -> String {
@@ -286,7 +309,7 @@ impl Session {
 
     /// What was handed over before the process ended by itself: it is not to be lost.
     pub fn keep_asked(&self) -> Result<Option<Handed>, ChannelError> {
-        let (session, (trigger, text)) = {
+        let (session, (trigger, author, text)) = {
             let state = self.lock();
             let asked = state.asked.as_ref().and_then(|id| state.documents.get(id));
             let Some(asked) = asked.cloned() else {
@@ -298,7 +321,7 @@ impl Session {
         let (author, text) = match text.trim().is_empty() {
             // asked for without one (`--auto`)
             true => (Author::Ledger, self.automatic(&session, &[])),
-            false => (writes(trigger), text),
+            false => (author, text),
         };
         let kept = self.create(&session, Kind::Manual, &text);
         let kept = kept.map(|handed| Handed {

@@ -240,6 +240,7 @@ mod tests {
             log: None,
             place: Place::new(home),
             channel: ChannelName::global(),
+            library: None,
             expiry: None,
             gate: Gate::Off,
             largest_document: 1 << 20,

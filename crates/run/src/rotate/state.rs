@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use sm_channel::{ChannelName, HandoffId, Place, Put, SessionLine};
 use sm_client::Paths;
 use sm_client::process::Process;
-use sm_core::{AgentKind, ConversationId, Trigger};
+use sm_core::{AgentKind, Author, ConversationId, Trigger};
 use sm_daemon::{Keeper, clock};
 
 use super::folder::Folder;
@@ -38,6 +38,8 @@ pub struct Setup {
     pub log: Option<PathBuf>,
     pub place: Place,
     pub channel: ChannelName,
+    /// Where an agent's own scripts put what they hand over, if that is another channel.
+    pub library: Option<ChannelName>,
     pub expiry: Option<Duration>,
     pub gate: sm_daemon::config::Gate,
     pub largest_document: u64,
@@ -105,7 +107,7 @@ pub struct State {
     /// For the next process.
     pub prepared: Option<Handed>,
     /// What was handed over with `sm handoff` and has not run: by its id, who asked and the text.
-    pub documents: HashMap<String, (Trigger, String)>,
+    pub documents: HashMap<String, (Trigger, Author, String)>,
     pub asked: Option<String>,
     /// What people have said in the contexts before this one.
     pub earlier: Vec<String>,

@@ -50,6 +50,8 @@ impl World {
             document: format!("/doc/{id}.md"),
             copy: format!("/copy/{id}.md"),
             folder: format!("/data/{id}"),
+            note: String::new(),
+            source: String::new(),
         };
         if self.options.mutation == Mutation::HandoffInMemory {
             let later = Input::Event(Event::HandoffAsked { handoff, guards });

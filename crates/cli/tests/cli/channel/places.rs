@@ -7,7 +7,8 @@ fn the_channel_is_that_of_the_longest_path() {
     let world = World::new();
     let work = fs::canonicalize(world.home.path().join("work")).unwrap();
     let here = || world.run(&["current"]).exits(0).out;
-    assert_eq!(here(), "global\n");
+    let own = here();
+    assert!(own.starts_with("work-"), "{own}");
     world.run(&["register", ".", "app"]).exits(0);
     world.run(&["register", "inner", "inner"]).exits(0);
     world.run(&["register", "/", "bad/name"]).exits(64);
@@ -45,7 +46,7 @@ fn the_channel_is_that_of_the_longest_path() {
         .complains("no active handoff in channel app");
     world.run(&["unregister", "."]).exits(0);
     world.run(&["unregister", "."]).exits(1);
-    assert_eq!(here(), "global\n");
+    assert_eq!(here(), own);
     // A registry that cannot be read is left alone, and nothing fails for it.
     fs::write(&registry, "{").unwrap();
     world
@@ -53,7 +54,7 @@ fn the_channel_is_that_of_the_longest_path() {
         .exits(1)
         .complains("left as it is");
     assert_eq!(fs::read_to_string(&registry).unwrap(), "{");
-    assert_eq!(here(), "global\n");
+    assert_eq!(here(), own);
 }
 
 #[test]
@@ -78,4 +79,53 @@ fn the_files_stay_in_claudes_folder_unless_one_key_moves_them() {
             .join("sm/elsewhere/handoff/global-CURRENT.md")
             .exists()
     );
+}
+
+#[test]
+fn a_handoff_of_another_folder_is_offered_and_never_taken() {
+    let world = World::new();
+    let work = fs::canonicalize(world.home.path().join("work")).unwrap();
+    for repository in ["one/.git", "one/src", "two/.git"] {
+        fs::create_dir_all(work.join(repository)).unwrap();
+    }
+    let at = |folder: &str, args: &[&str]| {
+        let mut command = world.sm(args);
+        command.current_dir(work.join(folder));
+        said(command)
+    };
+    let give = |folder: &str, args: &[&str], text: &str| {
+        fs::write(work.join("given.md"), text).unwrap();
+        let mut command = world.sm(args);
+        command.current_dir(work.join(folder));
+        command.stdin(fs::File::open(work.join("given.md")).unwrap());
+        said(command).exits(0).out.trim().to_owned()
+    };
+    // one repository is one place, another is another one
+    give("one/src", &["create"], "work of one");
+    at("two", &["load"])
+        .exits(1)
+        .complains("there is no active handoff in channel two-");
+    assert!(at("one", &["load"]).exits(0).out.contains("work of one"));
+    // what the shell library made in a folder that nobody registered
+    let mut library = world.function(Side::Shell, &["create_handoff", "global", "by the library"]);
+    library.current_dir(work.join("one"));
+    let id = said(library).exits(0).out.trim().to_owned();
+    let refused = at("two", &["load"]).exits(1);
+    let one = work.join("one").display().to_string();
+    for part in [id.as_str(), &one, "sm channel load --channel global"] {
+        assert!(refused.err.contains(part), "{part}: {}", refused.err);
+    }
+    assert_eq!(world.manifest("global")["current"]["status"], "active");
+    assert!(
+        at("one/src", &["load"])
+            .exits(0)
+            .out
+            .contains("by the library")
+    );
+    assert_eq!(world.manifest("global")["current"]["status"], "consumed");
+    // asked for by its name it is taken, and said where it was made
+    give("one", &["create", "--channel", "global"], "for everybody");
+    let taken = at("two", &["load", "--channel", "global"]).exits(0);
+    assert!(taken.out.contains("for everybody"), "{}", taken.out);
+    assert!(taken.err.contains(&one), "{}", taken.err);
 }

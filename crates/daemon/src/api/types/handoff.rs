@@ -23,6 +23,12 @@ pub struct HandoffBody {
     /// For a session whose agent has ended: what it is started with.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub env: Option<Vec<(String, String)>>,
+    /// `model`, if a model wrote the file. Otherwise whoever asks has written it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub author: Option<String>,
+    /// How the document came about, for the history: one line.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
@@ -111,6 +117,8 @@ pub struct HandoffView {
     pub state: String,
     pub trigger: String,
     pub author: String,
+    /// How the document came about: which model, what was wrong with another one.
+    pub note: Option<String>,
     pub carrier: String,
     pub from_generation: u32,
     pub to_generation: Option<u32>,

@@ -22,6 +22,8 @@ pub(super) fn asked(id: &str, trigger: Trigger) -> Event {
             document: "/work/notes.md".into(),
             copy: "/data/handoffs/x/document.md".into(),
             folder: "/data/handoffs/x".into(),
+            note: String::new(),
+            source: String::new(),
         },
         guards: Guards::default(),
     }
