@@ -68,6 +68,26 @@ pub fn tool_output(kind: AgentKind, event: &str, body: &[u8]) -> Option<String> 
     }
 }
 
+/// What the agent said last in the turn that ends, if this event tells it.
+pub fn reply(kind: AgentKind, event: &str, body: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Payload {
+        last_assistant_message: Option<String>,
+    }
+    match (kind, event) {
+        (AgentKind::Claude | AgentKind::Codex | AgentKind::Native, "Stop") => {
+            let payload: Payload = serde_json::from_slice(body).ok()?;
+            let said = payload.last_assistant_message?;
+            let most = said.floor_char_boundary(LONGEST_REPLY);
+            Some(said.get(..most)?.to_owned()).filter(|said| !said.trim().is_empty())
+        }
+        (AgentKind::Claude | AgentKind::Codex | AgentKind::Native | AgentKind::Generic, _) => None,
+    }
+}
+
+/// More of what an agent said is not kept in memory; in bytes.
+const LONGEST_REPLY: usize = 32 << 10;
+
 /// What the hook prints. `shown`: a line for the person at the screen.
 pub fn answer(kind: AgentKind, event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
     match kind {

@@ -12,7 +12,8 @@ use sm_client::{Client, PathError, Paths};
 use sm_daemon::api::types::{
     ArchiveView, AttachView, CheckBody, CheckView, ContextReport, EventView, HandoffAnswer,
     HandoffBody, HandoffView, HealthView, LedgerView, MessageView, NewSessionBody, OutputView,
-    PatchBody, PinBody, PinsView, RestoreBody, SendBody, SessionView, SignInView, StatusView,
+    PatchBody, PinBody, PinsView, ReplyView, RestoreBody, SendBody, SessionView, SignInView,
+    StatusView,
 };
 
 use crate::call::{Call, Door, LOOK_PATIENCE, Listens, PATIENCE, Repeat, Stopped, encode, parse};
@@ -302,6 +303,22 @@ impl Daemon {
             ),
         );
         let response = self.held(&target, slice)?;
+        parse(&response)
+    }
+
+    /// The reply to a message, or how things stand when the slice is over.
+    pub fn reply(
+        &self,
+        session: &str,
+        message: &str,
+        slice: Duration,
+    ) -> Result<Answer<ReplyView>> {
+        let target = format!(
+            "/messages/{}/reply?timeout_ms={}",
+            encoded(message),
+            slice.as_millis()
+        );
+        let response = self.held(&path(session, &target), slice)?;
         parse(&response)
     }
 

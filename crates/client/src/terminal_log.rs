@@ -7,7 +7,7 @@
 mod times;
 mod writer;
 
-pub use writer::Writer;
+pub use writer::{Writer, is_written};
 
 use std::time::{SystemTime, UNIX_EPOCH};
 

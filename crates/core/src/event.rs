@@ -37,6 +37,8 @@ pub enum Event {
     Hook(HookCall),
     /// New lines of the transcript, in order, of the named conversation.
     Facts(Vec<Fact>),
+    /// What the agent said last in a turn that is about to end.
+    Replied(String),
     Status(StatusReading),
     Title(Activity),
     /// The program writes to its terminal, or has been quiet for a while.
@@ -144,6 +146,7 @@ impl Event {
             Self::HandoffPrepared { .. } => "handoff prepared",
             Self::Hook(call) => call.signal.word(),
             Self::Facts(_) => "facts",
+            Self::Replied(_) => "replied",
             Self::Status(_) => "status",
             Self::Title(_) => "title",
             Self::Output { .. } => "output",

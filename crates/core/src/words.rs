@@ -154,10 +154,29 @@ pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &str) -> Strin
 
 const FINISHED: &str = "has finished the turn that took your message";
 
-/// Told to the session that asked to know when a turn has ended.
-pub fn turn_ended(name: &str, how: &str) -> String {
-    format!("[sm: {name} {FINISHED}{how}. Look with: sm output {name}]")
+/// Told to the session that asked to know when a turn has ended,
+/// with what the agent said last, if it is known: quoted, so that nothing in it reads as ours.
+pub fn turn_ended(name: &str, how: &str, reply: Option<&str>) -> String {
+    let mut text = format!("[sm: {name} {FINISHED}{how}. Look with: sm output {name}]");
+    let reply = reply.map(sanitize).unwrap_or_default();
+    let reply = reply.trim();
+    if reply.is_empty() {
+        return text;
+    }
+    let shown: String = reply.chars().take(LONGEST_REPLY).collect();
+    text.push_str("\nIts reply:");
+    for line in shown.lines() {
+        text.push_str("\n> ");
+        text.push_str(line);
+    }
+    if shown.len() < reply.len() {
+        text.push_str("\n> … (cut; all of it: sm output)");
+    }
+    text
 }
+
+/// Of a reply in a notice, in characters.
+const LONGEST_REPLY: usize = 4_000;
 
 #[cfg(test)]
 mod tests {
@@ -174,7 +193,7 @@ mod tests {
 
     #[test]
     fn words_of_sm_are_told_from_those_of_people() {
-        let finished = turn_ended("web", "");
+        let finished = turn_ended("web", "", None);
         let wake = "Read /a b/notes.md and continue from where you left off.\n\nFull session log";
         for ours in [
             wake,

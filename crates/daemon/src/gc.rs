@@ -159,19 +159,12 @@ fn runs(sessions: &Path) -> Vec<(String, PathBuf, Timestamp)> {
             let name = folder.file_name()?.to_str()?.to_owned();
             let last = changed(&folder)?;
             (name.starts_with(sm_client::wire::RUN_PREFIX)
-                && !is_written(&folder)
+                // an `sm run` that shows nothing for days still runs
+                && !sm_client::terminal_log::is_written(&folder)
                 && last.elapsed().is_ok_and(|age| age > UNNAMED))
             .then(|| (name, folder, crate::clock::of(last)))
         });
     found.collect()
-}
-
-/// Whether somebody writes a log in it: an `sm run` that shows nothing for days still runs.
-fn is_written(folder: &Path) -> bool {
-    let Ok(folder) = std::fs::File::open(folder) else {
-        return false;
-    };
-    matches!(folder.try_lock(), Err(std::fs::TryLockError::WouldBlock))
 }
 
 /// When a file in it was last changed.

@@ -11,6 +11,7 @@ use crate::launches::Launches;
 use crate::ledger::Ledgers;
 use crate::looks::Looks;
 use crate::mailboxes::Mailboxes;
+use crate::reply::Replies;
 use crate::signin::SignIns;
 use crate::spooling::Spooling;
 use crate::watch::Watcher;
@@ -35,6 +36,7 @@ pub struct Hub {
     pub sessions: Directory,
     pub answers: Answers,
     pub archives: Archives,
+    pub replies: Replies,
     pub mailboxes: Mailboxes,
     pub spooling: Spooling,
     pub launches: Launches,

@@ -16,7 +16,7 @@ use crate::{clock, fault, probe, terminate};
 use sm_agents::kind::{self, Hooks};
 use sm_agents::launch::{LaunchRequest, Start};
 use sm_client::wire;
-use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, SessionId, SessionName};
+use sm_core::{AgentKind, ConversationId, Event, LaunchPlan, Record, SessionId, SessionName};
 use sm_runtime::{NewPane, PaneInfo};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -340,25 +340,29 @@ struct Keys {
     log: String,
 }
 
-async fn terminal(seat: &Seat, launch: u32, folder: &Path, keys: Keys) -> Result<Terminal, String> {
-    let hub = &seat.hub;
-    let id = seat.record.id.to_string();
-    let hook = hub.hook_program.clone();
+/// What writes a terminal's output down.
+pub fn log_command(hub: &Hub, record: &Record, folder: &Path, key: String) -> Vec<String> {
     let mut log = vec![
-        hook.clone(),
+        hub.hook_program.clone(),
         "log".into(),
         folder.to_string_lossy().into_owned(),
         "--tty".into(),
         sm_runtime::PANE_TTY.into(),
     ];
-    if seat.record.agent == AgentKind::Generic {
-        log.extend([
-            "--quiet-ms".into(),
-            hub.config.generic.quiet.as_millis().to_string(),
-        ]);
-        log.extend(["--session".into(), id.clone()]);
-        log.extend(["--key".into(), keys.log]);
+    if record.agent == AgentKind::Generic {
+        let quiet = hub.config.generic.quiet.as_millis().to_string();
+        log.extend(["--quiet-ms".into(), quiet]);
+        log.extend(["--session".into(), record.id.to_string()]);
+        log.extend(["--key".into(), key]);
     }
+    log
+}
+
+async fn terminal(seat: &Seat, launch: u32, folder: &Path, keys: Keys) -> Result<Terminal, String> {
+    let hub = &seat.hub;
+    let id = seat.record.id.to_string();
+    let hook = hub.hook_program.clone();
+    let log = log_command(hub, &seat.record, folder, keys.log);
     let pane = |name: String| NewPane {
         session_name: name,
         cwd: PathBuf::from(&seat.record.cwd),

@@ -11,7 +11,7 @@ use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
 use crate::signin::SignIns;
 use crate::watch::{Changed, Watcher};
-use crate::{archive, clock, dispatch, fault, ledger, orphans, recover, terminal};
+use crate::{archive, clock, dispatch, fault, ledger, log_writers, orphans, recover, terminal};
 use sm_client::paths::Paths;
 use sm_runtime::{Socket, Tmux, TmuxConfig};
 use sm_store::{OpenNotice, OpenOptions, SqliteStore, Store, Writer};
@@ -189,6 +189,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         sessions: Directory::default(),
         answers: Default::default(),
         archives: Default::default(),
+        replies: Default::default(),
         mailboxes: Default::default(),
         spooling: Default::default(),
         launches: Default::default(),
@@ -235,6 +236,7 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
     tokio::spawn(dispatch::files(Arc::clone(&hub), file_events));
     tokio::spawn(recover::empty_outbox(Arc::clone(&hub), outbox));
     tokio::spawn(archive::keep_up(Arc::clone(&hub)));
+    tokio::spawn(log_writers::keep(Arc::clone(&hub)));
     tokio::spawn(ledger::keep_up(Arc::clone(&hub)));
     tracing::info!(pid = std::process::id(), "the daemon serves");
     stopped(&hub).await;

@@ -5,6 +5,7 @@ mod agent;
 pub(crate) mod alias;
 mod archive;
 mod archive_run;
+mod ask;
 mod attach;
 mod channel;
 mod channel_hook;
@@ -92,6 +93,7 @@ enum Command {
     Events(events::Events),
     Watch(watch::Watch),
     Send(send::Send),
+    Ask(ask::Ask),
     Wait(wait::Wait),
     Output(output::Output),
     Archive(archive::Archive),
@@ -172,6 +174,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Events(command)) => command.run(out),
         Some(Command::Watch(command)) => return command.run(out),
         Some(Command::Send(command)) => command.run(out),
+        Some(Command::Ask(command)) => command.run(out),
         Some(Command::Wait(command)) => command.run(out),
         Some(Command::Output(command)) => command.run(out),
         Some(Command::Archive(command)) => return command.run(out),

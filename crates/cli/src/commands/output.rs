@@ -16,12 +16,15 @@ const FOLLOWED: usize = 400;
 /// How often the session itself is looked at: its end ends the following.
 const ALIVE_EVERY: Duration = Duration::from_secs(2);
 
-/// Prints what a session's terminal has shown, as readable text.
+/// Prints what a session's terminal shows, as readable text.
+///
+/// Of an agent that is its screen, once; with `-n` also lines from before it. Everything that it has
+/// ever shown: `sm archive`.
 #[derive(Debug, Args)]
 pub struct Output {
     /// The session.
     session: String,
-    /// So many of the last lines.
+    /// So many of the last lines: of the screen, and of what was shown before it.
     #[arg(long, short = 'n', value_name = "N")]
     lines: Option<usize>,
     /// Go on printing what is new, until the session ends.

@@ -32,12 +32,8 @@ Examples:
 pub struct Send {
     /// The session.
     session: String,
-    /// The text; several words are joined by spaces; `-` reads it from stdin.
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
-    text: Vec<String>,
-    /// The text is in this file.
-    #[arg(long, short, value_name = "PATH")]
-    file: Option<PathBuf>,
+    #[command(flatten)]
+    text: Text,
     /// How urgent it is.
     #[arg(long, short, value_enum, default_value_t = Mode::Sequential)]
     mode: Mode,
@@ -111,7 +107,7 @@ impl Send {
                 self.session
             )));
         }
-        let text = self.text()?;
+        let text = self.text.read()?;
         let body = SendBody {
             id: fresh_id(16)?,
             text,
@@ -145,24 +141,6 @@ impl Send {
                 out.text(&text)
             }
         }
-    }
-
-    fn text(&self) -> Result<String> {
-        let text = match (&self.file, self.text.as_slice()) {
-            (Some(path), _) => {
-                let file =
-                    File::open(path).map_err(|error| CommandError::file(path, "read", &error))?;
-                read_text(file, &path.display().to_string())?
-            }
-            (None, [dash]) if dash == "-" => read_stdin()?,
-            (None, words) => words.join(" "),
-        };
-        if sm_core::comparable::is_blank(&text) {
-            return Err(CommandError::usage(
-                "there is no text to send (control characters and invisible ones alone are none)",
-            ));
-        }
-        Ok(text)
     }
 
     /// What becomes of the message until the deadline. Without `--wait` a hold is an answer;
@@ -206,8 +184,39 @@ impl Send {
     }
 }
 
+/// A text on the command line, in a file or from stdin.
+#[derive(Debug, Args)]
+pub struct Text {
+    /// The text; several words are joined by spaces; `-` reads it from stdin.
+    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    text: Vec<String>,
+    /// The text is in this file.
+    #[arg(long, short, value_name = "PATH")]
+    file: Option<PathBuf>,
+}
+
+impl Text {
+    pub fn read(&self) -> Result<String> {
+        let text = match (&self.file, self.text.as_slice()) {
+            (Some(path), _) => {
+                let file =
+                    File::open(path).map_err(|error| CommandError::file(path, "read", &error))?;
+                read_text(file, &path.display().to_string())?
+            }
+            (None, [dash]) if dash == "-" => read_stdin()?,
+            (None, words) => words.join(" "),
+        };
+        if sm_core::comparable::is_blank(&text) {
+            return Err(CommandError::usage(
+                "there is no text to send (control characters and invisible ones alone are none)",
+            ));
+        }
+        Ok(text)
+    }
+}
+
 /// A shell may carry the identity of a session of another instance: here it is a person.
-fn send(daemon: &Daemon, session: &str, body: SendBody) -> Result<Answer<MessageView>> {
+pub fn send(daemon: &Daemon, session: &str, body: SendBody) -> Result<Answer<MessageView>> {
     let refused = match daemon.send(session, &body) {
         Err(error) if error.kind == Kind::Refused => error,
         other => return other,

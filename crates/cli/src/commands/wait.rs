@@ -15,8 +15,8 @@ const TURN: Duration = Duration::from_millis(250);
 
 /// Waits until a session is in a state; not in time: exit code 3.
 ///
-/// To wait for the end of what a message started: `sm send S … --wait`, then `sm wait S --for
-/// idle`.
+/// Idle means that its turn has ended and what it said last can be read: `sm wait S --for idle && sm
+/// output S` shows it. To send a message and get the reply: `sm ask S …`.
 #[derive(Debug, Args)]
 pub struct Wait {
     /// The session.

@@ -7,6 +7,7 @@
 )]
 
 pub mod archive;
+pub mod ask;
 pub mod generate;
 pub mod handoff;
 pub mod joined;

@@ -1,7 +1,9 @@
 //! Everything a terminal has ever shown: complete, searchable, and rendered once.
 
 use crate::world::{World, eventually, files, text};
+use rustix::process::Pid;
 use serde_json::Value;
+use sm_testkit::process::Process;
 use std::os::unix::fs::PermissionsExt;
 
 /// A program that prints what is written into its file, as it grows.
@@ -231,4 +233,53 @@ fn a_generation_is_a_part_of_the_archive() {
     world
         .sm(&["archive", "api", "grep", "first", "--generation", "2"])
         .exits(1);
+}
+
+/// The process that writes down the terminal of a session.
+fn log_writer(folder: &std::path::Path) -> Option<Process> {
+    let mut found = std::fs::read_dir("/proc").unwrap().flatten();
+    found.find_map(|entry| {
+        let pid = entry.file_name().to_str()?.parse().ok()?;
+        let line = std::fs::read(entry.path().join("cmdline")).ok()?;
+        let words: Vec<&[u8]> = line.split(|byte| *byte == 0).collect();
+        let is_it = words.get(1) == Some(&b"log".as_slice())
+            && words.get(2) == Some(&folder.as_os_str().as_encoded_bytes());
+        is_it.then(|| Process::find(Pid::from_raw(pid)?)).flatten()
+    })
+}
+
+#[test]
+fn a_killed_log_writer_is_started_again_and_the_hole_is_told() {
+    let world = World::new();
+    let source = printing(&world, "log");
+    append(&source, "before the hole\n");
+    archived(&world, "log", "before the hole");
+    let id = text(&world.show("log")["id"]);
+    let folder = world.paths().session_dir(&id);
+    let writer = log_writer(&folder).expect("somebody writes it down");
+    writer.kill();
+    eventually("its end", || !writer.is_alive());
+    append(&source, "in the hole\n");
+    eventually("it is written down again", || {
+        sm_client::terminal_log::is_written(&folder) && log_writer(&folder).is_some()
+    });
+    append(&source, "after the hole\n");
+    let archive = archived(&world, "log", "after the hole");
+    let lines: Vec<&str> = archive.lines().collect();
+    let gap = lines
+        .iter()
+        .position(|line| line.contains("the terminal was not written down"));
+    let gap = gap.unwrap_or_else(|| panic!("the hole is not marked: {archive}"));
+    assert!(lines[..gap].contains(&"before the hole"), "{archive}");
+    // It was on the screen when the log went on.
+    assert!(lines[gap..].contains(&"in the hole"), "{archive}");
+    eventually("people are told", || {
+        let told = world.get("/status")["problems"].to_string();
+        told.contains("log: the program that writes down its terminal had ended")
+    });
+    // and nothing more happens to one that is well
+    let now = log_writer(&folder).unwrap();
+    append(&source, "and on\n");
+    archived(&world, "log", "and on");
+    assert!(now.is_alive());
 }

@@ -61,9 +61,8 @@ fn a_stop_notice_arrives_once() {
     let task = world.given("the work is done");
     assert!(task.text.contains("boss"), "it says who sent it: {task:?}");
     let notice = |r: &sm_testkit::clean::Record| {
-        r.text.contains("worker")
-            && !r.text.contains("sm send")
-            && !r.text.contains("the work is done")
+        r.text
+            .starts_with("[sm: worker has finished the turn that took your message")
     };
     eventually("the notice has arrived", || {
         world.records().iter().any(notice)
@@ -77,6 +76,9 @@ fn a_stop_notice_arrives_once() {
     eventually("given", || world.times("a last word") == 1);
     let notices: Vec<_> = world.records().into_iter().filter(notice).collect();
     assert_eq!(notices.len(), 1, "{notices:?}");
+    // with what it said
+    let reply = "Its reply:\n> the work is done";
+    assert!(notices[0].text.contains(reply), "{notices:?}");
     world
         .sm(&["send", "worker", "--notify", "x"])
         .exits(2)
@@ -100,7 +102,8 @@ fn a_stop_notice_survives_the_daemon() {
     std::fs::write(&gate, "").unwrap();
     world.sm(&["ls"]).exits(0);
     let notice = |r: &sm_testkit::clean::Record| {
-        r.text.contains("worker") && !r.text.contains("HOLD") && !r.text.contains("sm send")
+        r.text
+            .starts_with("[sm: worker has finished the turn that took your message")
     };
     eventually("the notice has arrived", || {
         world.records().iter().any(notice)

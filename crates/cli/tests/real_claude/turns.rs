@@ -240,3 +240,21 @@ fn an_interrupt_that_brings_back_a_message_does_not_lose_it() {
     once(&world, "api", &b, second);
     once(&world, "api", &a, first);
 }
+
+/// The Stop hook comes before the answer is drawn: idle is for readers when it is.
+#[test]
+fn answers_can_be_read_when_it_is_idle() {
+    let Some(world) = World::claude("answers_can_be_read_when_it_is_idle") else {
+        return;
+    };
+    crate::common::ask::answers_can_be_read(&world, &FREE);
+}
+
+#[test]
+fn answers_of_the_newest_can_be_read_when_it_is_idle() {
+    let Some(world) = World::claude_newest("answers_of_the_newest_can_be_read_when_it_is_idle")
+    else {
+        return;
+    };
+    crate::common::ask::answers_can_be_read(&world, &FREE);
+}

@@ -129,3 +129,12 @@ fn a_message_goes_to_the_main_conversation_while_a_sub_agent_works() {
         assert_eq!(session[key], after[key], "{key}");
     }
 }
+
+/// The Stop hook comes before the answer is drawn: idle is for readers when it is.
+#[test]
+fn answers_can_be_read_when_it_is_idle() {
+    let Some(world) = World::codex("answers_can_be_read_when_it_is_idle") else {
+        return;
+    };
+    crate::common::ask::answers_can_be_read(&world, &[]);
+}

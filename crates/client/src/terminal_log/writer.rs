@@ -3,10 +3,11 @@
 //! One writer for a directory. A write that fails loses its bytes but never the count of them:
 //! the next write that works says how many are missing.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File, OpenOptions, TryLockError};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use super::times::Times;
 
@@ -52,9 +53,7 @@ impl Writer {
             times: Times::default(),
             size: Size::default(),
             generation: None,
-            _folder: File::open(dir)
-                .ok()
-                .filter(|folder| folder.try_lock_shared().is_ok()),
+            _folder: File::open(dir).ok().filter(is_locked),
         }
     }
 
@@ -181,6 +180,26 @@ impl Writer {
         let size = file.metadata()?.len();
         Ok((file, size))
     }
+}
+
+/// Whether somebody writes a log there.
+pub fn is_written(dir: &Path) -> bool {
+    let Ok(folder) = File::open(dir) else {
+        return false;
+    };
+    matches!(folder.try_lock(), Err(TryLockError::WouldBlock))
+}
+
+/// Somebody who asks [`is_written`] holds it for a moment.
+fn is_locked(folder: &File) -> bool {
+    const TRIES: usize = 20;
+    const PAUSE: Duration = Duration::from_millis(5);
+    (0..TRIES).any(|tried| {
+        if tried > 0 {
+            std::thread::sleep(PAUSE);
+        }
+        folder.try_lock_shared().is_ok()
+    })
 }
 
 fn last_number(dir: &Path) -> Option<u32> {

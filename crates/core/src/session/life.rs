@@ -477,6 +477,7 @@ impl Session {
         if !self.rec.turn_open {
             self.rec.turn = TurnId(self.rec.turn.0 + 1);
             self.rec.turn_open = true;
+            self.reply = None;
             self.record_line(EntryKind::Turn, format!("turn {} began", self.rec.turn.0));
             self.journal();
         }

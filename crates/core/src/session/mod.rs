@@ -110,6 +110,9 @@ pub struct Session {
     pub(crate) compaction_at: Option<Timestamp>,
     /// Tool calls without a result, by the record, which is read again after a restart.
     pub(crate) open_calls: Vec<(String, ToolCall)>,
+    /// What the agent said last in the present turn, as far as it told. Not kept over a restart:
+    /// who is told of the turn then looks for it.
+    pub(crate) reply: Option<String>,
     changes: Changes,
 }
 
@@ -272,6 +275,7 @@ impl Session {
             press_again: None,
             compaction_at: None,
             open_calls: Vec::new(),
+            reply: None,
             changes: Changes::default(),
         }
     }
@@ -317,6 +321,7 @@ impl Session {
             }
             Event::Hook(call) => self.hook(call, now),
             Event::Facts(facts) => self.facts(facts, now),
+            Event::Replied(text) => self.reply = Some(text),
             Event::Status(status) => self.status(status, now),
             Event::Title(activity) => self.title(&activity, now),
             Event::Output { active } => self.output(active, now),

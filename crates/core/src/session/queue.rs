@@ -228,6 +228,7 @@ impl Session {
     /// Tells everybody who asked that the turn has ended: once per turn and asker.
     pub(super) fn tell_turn_ended(&mut self, how: &str) {
         let asked = std::mem::take(&mut self.rec.asked);
+        let reply = self.reply.take();
         let mut told: Vec<Sender> = Vec::new();
         let hands_off = self
             .rec
@@ -242,7 +243,7 @@ impl Session {
             if told.contains(&sender) {
                 continue;
             }
-            let text = words::turn_ended(self.rec.name.as_str(), &how);
+            let text = words::turn_ended(self.rec.name.as_str(), &how, reply.as_deref());
             match &sender {
                 Sender::Session { id, .. } => {
                     let about = format!("turn{}-{id}", self.rec.turn.0);

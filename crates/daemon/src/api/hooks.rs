@@ -194,7 +194,17 @@ pub async fn deliver(
         return;
     }
     match call(record, &incoming, at, request) {
-        Some(call) => hand_on(hub, handle, &published, call).await,
+        Some(call) => {
+            let own = matches!(call.origin, Origin::Own | Origin::Unknown);
+            let said = kind::reply(record.agent, &incoming.event, &incoming.body);
+            if let Some(said) = said.filter(|_| own) {
+                hub.replies.told(&handle.id, said.clone());
+                handle.send(Wake::Event(Event::Replied(said)));
+            } else if own && matches!(call.signal, Signal::PromptAccepted { .. }) {
+                hub.replies.turn_begins(&handle.id);
+            }
+            hand_on(hub, handle, &published, call).await;
+        }
         None => {
             if let Some(request) = request {
                 hub.answers.give(request, Answer::Nothing);

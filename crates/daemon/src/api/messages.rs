@@ -1,6 +1,6 @@
 //! Messages: accepted once written down, shown with what is known of them, withdrawn while they wait.
 
-use super::types::{MessageView, SendBody};
+use super::types::{MessageView, ReplyView, SendBody};
 use super::{ApiError, Shared, read, sessions};
 use crate::actor::Wake;
 use crate::caller::{self, Caller, Connection};
@@ -260,6 +260,77 @@ pub async fn show(
         }
         tokio::select! {
             changed = tokio::time::timeout_at(deadline, seen.wait_for(|p| p.messages != known)) => {
+                if matches!(changed, Ok(Err(_))) {
+                    return Err(ApiError::gone());
+                }
+            }
+            () = hub.stop.cancelled() => return Err(ApiError::gone()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub struct ReplyQuery {
+    timeout_ms: Option<u64>,
+}
+
+/// A turn that said nothing is over when the session has been idle for so long.
+const SILENT: i64 = 5_000;
+const LOOK_AGAIN: Duration = Duration::from_millis(100);
+
+/// What the agent answered to a message, once the turn that took it has ended. Not waited for if
+/// somebody has to act first: a dialog, a message that failed, a session that has ended.
+pub async fn reply(
+    State(hub): State<Shared>,
+    Path((wanted, message)): Path<(String, String)>,
+    Query(query): Query<ReplyQuery>,
+) -> Result<Json<ReplyView>, ApiError> {
+    let handle = read::session(&hub, &wanted)?;
+    let id = message_id(message)?;
+    let patience = Duration::from_millis(query.timeout_ms.unwrap_or(600_000).min(3_600_000));
+    let deadline = tokio::time::Instant::now() + patience;
+    loop {
+        let view = find(&hub, &handle, &id).await?;
+        let arrived = matches!(view.state.as_str(), "submitted" | "consumed");
+        let failed = matches!(view.state.as_str(), "failed" | "expired" | "withdrawn");
+        let record = handle.now().record.clone();
+        let idle = record.state == sm_core::State::Idle && !record.turn_open;
+        let stands = matches!(record.state, sm_core::State::Waiting(_)) || !record.state.is_live();
+        let quiet = clock::now().since(record.since) >= SILENT;
+        let mut said = None;
+        if arrived && idle {
+            said = crate::reply::said(&handle, Some(&view.text)).await;
+        }
+        let heard = said
+            .as_ref()
+            .is_some_and(|said| said.heard && said.text().is_some());
+        let done = arrived && idle && (heard || quiet);
+        if done || failed || stands || tokio::time::Instant::now() >= deadline {
+            let reply = match said {
+                Some(said) if said.heard => said.text().map(str::to_owned),
+                // the record has the message in other words: the last turn is its turn
+                Some(_) if done => {
+                    let last = crate::reply::said(&handle, None).await;
+                    last.and_then(|last| last.text().map(str::to_owned))
+                }
+                Some(_) | None => None,
+            };
+            return Ok(Json(ReplyView {
+                done,
+                reply: reply.filter(|_| done),
+                message: view,
+                session: sessions::view(&hub, &handle),
+            }));
+        }
+        let mut seen = handle.subscribe();
+        seen.borrow_and_update();
+        // the record grows without the session changing
+        let changed = match arrived && idle {
+            true => LOOK_AGAIN,
+            false => deadline.saturating_duration_since(tokio::time::Instant::now()),
+        };
+        tokio::select! {
+            changed = tokio::time::timeout(changed.min(Duration::from_secs(1)), seen.changed()) => {
                 if matches!(changed, Ok(Err(_))) {
                     return Err(ApiError::gone());
                 }

@@ -85,6 +85,10 @@ pub fn router(hub: Shared) -> Router {
             delete(messages::withdraw),
         )
         .route(
+            "/sessions/{session}/messages/{message}/reply",
+            get(messages::reply),
+        )
+        .route(
             "/sessions/{session}/handoff",
             post(handoff::schedule).delete(handoff::cancel),
         )

@@ -56,6 +56,7 @@ routes! {
     "get" "/sessions/{session}/messages" "Messages not yet consumed; all of them with all=true" ("all") None, "Message[]";
     "post" "/sessions/{session}/messages" "Send a message; the same id is the same message" () Some("Send"), "Message";
     "get" "/sessions/{session}/messages/{message}" "What is known of a message; waits until it has come that far" ("wait_ms", "until") None, "Message";
+    "get" "/sessions/{session}/messages/{message}/reply" "What the agent answered to a message; waits until the turn that took it has ended, or somebody has to act" ("timeout_ms") None, "Reply";
     "delete" "/sessions/{session}/messages/{message}" "Withdraw a message the agent does not have yet" () None, "Message";
     "post" "/sessions/{session}/handoff" "Hand the session's work to a new context after its turn; a refusal is {error} with status 200" () Some("Handoff"), "HandoffAnswer";
     "delete" "/sessions/{session}/handoff" "Take a handoff back that has not begun" () Some("Cancel"), "HandoffAnswer";
@@ -184,6 +185,10 @@ fn document_schemas() -> Value {
         "Pin": object(json!({"text": text()})),
         "UsagePoint": object(json!({"at": text(), "used_percentage": {"type": "number"}, "tokens": maybe_number(), "window": maybe_number(), "generation": number()})),
         "Generate": object(json!({"focus": text()})),
+        "Reply": object(json!({
+            "done": {"type": "boolean"}, "reply": {"type": ["string", "null"]},
+            "message": {"$ref": "#/components/schemas/Message"}, "session": {"$ref": "#/components/schemas/Session"},
+        })),
         "SignIn": object(json!({"url": text(), "expires_at": text()})),
         "Pins": object(json!({
             "session": text(), "name": text(), "file": text(),

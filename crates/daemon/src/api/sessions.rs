@@ -8,7 +8,7 @@ use crate::caller::Connection;
 use crate::hub::Handle;
 use crate::names;
 use crate::stored::Extra;
-use crate::{clock, launch, proof, view};
+use crate::{clock, launch, proof, reply, view};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -519,6 +519,10 @@ pub async fn wait(
         reached = tokio::time::timeout(patience, reached) => matches!(reached, Ok(Ok(_))),
         () = hub.stop.cancelled() => return Err(ApiError::gone()),
     };
+    if reached && query.state == "idle" {
+        // whoever waits for the end of a turn wants to read what it said
+        let _ = tokio::time::timeout(patience, reply::shown(&hub, &handle)).await;
+    }
     let view = view(&hub, &handle);
     if reached && view.state == query.state {
         return Ok(Json(view).into_response());

@@ -108,6 +108,25 @@ pub async fn last_lines(
     .await
 }
 
+/// What is on the terminal's screen now, and before it as many of the lines that were drawn before
+/// as are wanted in all; what the screen shows again is left out of those.
+pub async fn screen(
+    hub: &Arc<Hub>,
+    session: &SessionId,
+    extra: &Extra,
+    count: Option<usize>,
+) -> io::Result<String> {
+    with(hub, session, extra, move |folder, caught| {
+        let lines = read::screen(folder, &caught, count)?;
+        let mut text = lines.join("\n");
+        if !text.is_empty() {
+            text.push('\n');
+        }
+        Ok(text)
+    })
+    .await
+}
+
 /// Removes the session's folder, when nobody writes into it.
 pub async fn remove(hub: &Arc<Hub>, session: &SessionId) -> io::Result<()> {
     let (hub, session) = (Arc::clone(hub), session.clone());

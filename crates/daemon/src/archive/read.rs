@@ -195,6 +195,69 @@ pub fn last_lines(folder: &Folder, caught: &Caught, count: usize) -> io::Result<
     Ok(lines)
 }
 
+/// The screen as it is now. With a count: so many lines, before the screen those that were there
+/// before it. An agent draws its whole conversation again and again; what the screen shows is not
+/// told beside it, so a run of lines that stands there as well is left out.
+pub fn screen(folder: &Folder, caught: &Caught, count: Option<usize>) -> io::Result<Vec<String>> {
+    let shown = caught.state.readable.screen().into_iter();
+    let shown: Vec<String> = shown.map(|line| line.text).collect();
+    let Some(count) = count else {
+        return Ok(shown);
+    };
+    let wanted = count.saturating_sub(shown.len());
+    if wanted == 0 {
+        let from = shown.len() - count;
+        return Ok(shown.get(from..).unwrap_or_default().to_vec());
+    }
+    let all = last_lines(folder, caught, count + 2 * caught.rest.len())?;
+    let before = before_screen(all, &shown);
+    let from = before.len().saturating_sub(wanted);
+    let before = before.get(from..).unwrap_or_default().iter().cloned();
+    Ok(before.chain(shown).collect())
+}
+
+/// The lines without those that the screen shows in the same order, in runs of several; and without
+/// the empty places that this leaves.
+fn before_screen(lines: Vec<String>, shown: &[String]) -> Vec<String> {
+    /// So many lines with text in the same order are no chance.
+    const RUN: usize = 3;
+    let texts = |lines: &[String]| -> Vec<String> {
+        let with_text = lines.iter().filter(|line| !line.is_empty());
+        with_text.cloned().collect()
+    };
+    let screen = texts(shown);
+    let mut kept: Vec<String> = Vec::new();
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        let mut longest = (0, 0); // lines with text, lines in all
+        let starts = screen.iter().enumerate().filter(|(_, one)| *one == line);
+        for (start, _) in starts.filter(|_| !line.is_empty()) {
+            let mut there = screen.iter().skip(start);
+            let (mut same, mut length) = (0, 0);
+            for (n, old) in lines.iter().skip(at).enumerate() {
+                if !old.is_empty() {
+                    if there.next() != Some(old) {
+                        break;
+                    }
+                    (same, length) = (same + 1, n + 1);
+                }
+            }
+            longest = longest.max((same, length));
+        }
+        let (same, length) = longest;
+        if same >= RUN || (same > 0 && at + length == lines.len()) {
+            at += length;
+            continue;
+        }
+        let blank_after_blank = line.is_empty() && kept.last().is_none_or(String::is_empty);
+        if !blank_after_blank {
+            kept.push(line.clone());
+        }
+        at += 1;
+    }
+    kept
+}
+
 /// Read from its end backwards, as far as is needed.
 fn last_of_text(folder: &Folder, end: Position, count: usize) -> io::Result<Vec<String>> {
     const BLOCK: u64 = 64 << 10;

@@ -288,6 +288,41 @@ fn a_session_without_a_log_has_an_empty_archive_and_one_without_a_folder_none() 
     assert!(!session.folder.path().exists());
 }
 
+#[test]
+fn the_screen_is_told_once_and_older_redraws_are_not() {
+    let session = Session::new();
+    let screen = |count| read::screen(&session.folder, &session.catch_up(), count).unwrap();
+    assert_eq!(screen(None), Vec::<String>::new());
+    session.print(
+        1,
+        1,
+        "older\r\nheader\r\nversion\r\n\r\nhello\r\nthe first\r\n> ",
+    );
+    // All of it again from the first row on, a line longer than the screen each time.
+    let redraw = |lines: &[&str]| {
+        let rows: Vec<String> = lines.iter().map(|l| format!("\u{1b}[2K{l}")).collect();
+        format!("\u{1b}[H{}", rows.join("\r\n"))
+    };
+    let head = ["header", "version", "", "hello"];
+    for (at, new) in [
+        (2, ["the first", "the second"]),
+        (3, ["the second", "the third"]),
+    ] {
+        session.print(1, at, &redraw(&[&head[..], &new, &["> "]].concat()));
+    }
+    let shown = ["", "hello", "the second", "the third", ">"];
+    assert_eq!(screen(None), shown);
+    assert_eq!(screen(Some(3)), shown[2..]);
+    let all = screen(Some(100));
+    assert!(all.ends_with(&shown.map(str::to_owned)), "{all:?}");
+    let times = |text: &str| all.iter().filter(|line| *line == text).count();
+    assert_eq!(
+        (times("older"), times("hello"), times("the third")),
+        (1, 1, 1),
+        "{all:?}"
+    );
+}
+
 /// As Claude Code leaves a context: every row is erased, and others are drawn.
 #[test]
 fn a_screen_that_is_drawn_over_is_found_in_the_generation_that_showed_it() {

@@ -239,7 +239,7 @@ pub fn began_with(record: &Record, generation: u32) -> Option<PathBuf> {
     record.began_with().filter(|_| here).map(PathBuf::from)
 }
 
-fn dialect(agent: AgentKind) -> Option<Dialect> {
+pub fn dialect(agent: AgentKind) -> Option<Dialect> {
     match agent {
         AgentKind::Claude => Some(Dialect::Claude),
         AgentKind::Codex => Some(Dialect::Codex),

@@ -164,6 +164,12 @@ impl Tmux {
             .ok_or_else(|| Error::Unexpected("no process was named".into()))
     }
 
+    /// Gives the pane's output to this program from now on, instead of to whichever had it.
+    pub async fn pipe(&self, pane: PaneId, log_command: &[String]) -> Result<(), Error> {
+        let line = pipe_command(&pane.to_string(), log_command)?;
+        self.run(line, Start::Never).await.map(drop)
+    }
+
     pub async fn kill_session(&self, session: TmuxSessionId) -> Result<(), Error> {
         self.run(
             format!("kill-session -t {}", quote(&session.to_string())),

@@ -1,5 +1,6 @@
 //! Messages: one that is sent, and what became of it.
 
+use super::SessionView;
 use serde::{Deserialize, Serialize};
 
 /// A message and what is known about it.
@@ -19,6 +20,17 @@ pub struct MessageView {
     pub text: String,
     pub created_at: String,
     pub changed_at: String,
+}
+
+/// What an agent answered to a message.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ReplyView {
+    /// The turn that took the message has ended.
+    pub done: bool,
+    /// What the agent said last in it; none if it said nothing, or keeps no record of it.
+    pub reply: Option<String>,
+    pub message: MessageView,
+    pub session: SessionView,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -15,7 +15,7 @@ pub use handoff::{
     ArtifactView, CancelBody, CheckBody, CheckView, FindingView, GenerateBody, HandoffAnswer,
     HandoffBody, HandoffView, StepView, TemplateView,
 };
-pub use message::{MessageView, SendBody, SenderView};
+pub use message::{MessageView, ReplyView, SendBody, SenderView};
 pub use past::{ArchiveView, EventView, FoundView, GenerationView, LedgerView};
 pub use pins::{PinBody, PinView, PinsView};
 pub use run::{EndBody, ProcessBody, RunBody};

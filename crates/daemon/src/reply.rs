@@ -1,0 +1,280 @@
+//! What an agent answered, and whether a reader can see it yet.
+//!
+//! An agent's hook tells the end of a turn before the answer is drawn, and that is when the core acts.
+//! For readers a turn is over when its last text is to be read: it stands at the end of the record and
+//! on the screen, or a deadline has passed.
+
+use crate::hub::{Handle, Hub, lock};
+use crate::{archive, clock, ledger};
+use sm_core::{SessionId, State};
+use sm_ledger::dialect::{Dialect, Reader};
+use sm_ledger::record::{Record, Speaker};
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// So much of the end of a record is read.
+const END: u64 = 4 << 20;
+/// A disk that does not answer in this time is done without.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// After a turn has ended its text is on the screen within this time, or it is not looked for.
+const SHOWN_WITHIN: i64 = 5_000;
+/// A turn whose record has no text by then had none.
+const SAID_WITHIN: i64 = 1_500;
+const LOOK_AGAIN: Duration = Duration::from_millis(40);
+/// Of the screen, and a little more.
+const LINES: usize = 200;
+/// A key of so many letters and digits is found by chance only rarely.
+const TELLING: usize = 24;
+
+/// What agents said last, as their hooks told it: the record may be written a moment later.
+#[derive(Default)]
+pub struct Replies(Mutex<HashMap<SessionId, String>>);
+
+impl Replies {
+    /// A turn begins: what was said before is no answer to it.
+    pub fn turn_begins(&self, session: &SessionId) {
+        lock(&self.0).remove(session);
+    }
+
+    pub fn told(&self, session: &SessionId, text: String) {
+        lock(&self.0).insert(session.clone(), text);
+    }
+
+    fn last(&self, session: &SessionId) -> Option<String> {
+        lock(&self.0).get(session).cloned()
+    }
+}
+
+/// What the agent said last in a turn.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// The message that was asked for is there.
+    pub heard: bool,
+    /// After the last tool call of the turn; empty if it ended with one.
+    pub reply: String,
+    /// What it said before.
+    pub before: String,
+}
+
+impl Said {
+    /// All that can be called its answer.
+    pub fn text(&self) -> Option<&str> {
+        [self.reply.as_str(), self.before.as_str()]
+            .into_iter()
+            .find(|text| !text.is_empty())
+    }
+}
+
+/// What the session's agent said last: after the message with this text, or in its last turn. None:
+/// it keeps no record that could be read.
+pub async fn said(handle: &Handle, message: Option<&str>) -> Option<Said> {
+    let published = handle.now();
+    let dialect = ledger::dialect(published.record.agent)?;
+    let path = PathBuf::from(published.record.transcript.as_ref()?);
+    let message = message.map(str::to_owned);
+    let reading = tokio::task::spawn_blocking(move || {
+        let bytes = end_of(&path).ok()?;
+        Some(read(dialect, &bytes, message.as_deref()))
+    });
+    tokio::time::timeout(PATIENCE, reading).await.ok()?.ok()?
+}
+
+/// The end of a record, from the beginning of a line.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    let nonblocking = rustix::fs::OFlags::NONBLOCK.bits().cast_signed();
+    let mut file: File = OpenOptions::new()
+        .read(true)
+        .custom_flags(nonblocking)
+        .open(path)?;
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(io::Error::other("it is no regular file"));
+    }
+    let from = about.len().saturating_sub(END);
+    file.seek(SeekFrom::Start(from))?;
+    let mut bytes = Vec::new();
+    file.take(END).read_to_end(&mut bytes)?;
+    if from > 0 {
+        let line = bytes.iter().position(|byte| *byte == b'\n');
+        bytes.drain(..line.map_or(bytes.len(), |at| at + 1));
+    }
+    Ok(bytes)
+}
+
+fn read(dialect: Dialect, bytes: &[u8], message: Option<&str>) -> Said {
+    let wanted = message.map(letters);
+    let mut said = Said::default();
+    // What is said before the message, or after somebody else was heard, is for others.
+    let mut over = wanted.is_some();
+    Reader::new(dialect).feed(bytes, &mut |_, record| match record {
+        Record::Said { by, text } => {
+            let is_it = wanted
+                .as_ref()
+                .is_none_or(|wanted| letters(&text).contains(wanted.as_str()));
+            let person = by != Speaker::Program;
+            if is_it && (person || wanted.is_some()) {
+                over = false;
+                said = Said {
+                    heard: true,
+                    ..Said::default()
+                };
+            } else if person && said.heard && said.text().is_some() {
+                over = true;
+            }
+        }
+        Record::Spoke { text } if !over && !text.trim().is_empty() => {
+            if !said.reply.is_empty() {
+                said.reply.push_str("\n\n");
+            }
+            said.reply.push_str(text.trim());
+        }
+        Record::Called { .. } if !over => {
+            if !said.reply.is_empty() {
+                said.before = std::mem::take(&mut said.reply);
+            }
+        }
+        Record::Spoke { .. }
+        | Record::Called { .. }
+        | Record::Thought
+        | Record::Returned { .. }
+        | Record::Used { .. }
+        | Record::Compacted { .. }
+        | Record::Interrupted
+        | Record::Place { .. }
+        | Record::Aside
+        | Record::Other => {}
+    });
+    said
+}
+
+/// Waits until what the agent said last can be read on its screen: it has just become idle. Gives
+/// up after some seconds, and at once if it is not idle any more.
+pub async fn shown(hub: &Arc<Hub>, handle: &Handle) {
+    loop {
+        let published = handle.now();
+        let age = clock::now().since(published.record.since);
+        if published.record.state != State::Idle || !(0..SHOWN_WITHIN).contains(&age) {
+            return;
+        }
+        let last = match hub.replies.last(&handle.id) {
+            Some(told) => Some(told),
+            None => match said(handle, None).await {
+                Some(said) => said.text().map(str::to_owned),
+                None => return,
+            },
+        };
+        match last {
+            Some(text) => {
+                let lines = archive::last_lines(hub, &handle.id, &published.extra, LINES).await;
+                if lines.is_ok_and(|lines| shows(&lines, &text)) {
+                    return;
+                }
+            }
+            None if age >= SAID_WITHIN => return,
+            None => {}
+        }
+        tokio::select! {
+            () = tokio::time::sleep(LOOK_AGAIN) => {}
+            () = hub.stop.cancelled() => return,
+        }
+    }
+}
+
+/// Whether a screen shows the end of a text, however it is wrapped and adorned.
+fn shows(screen: &str, text: &str) -> bool {
+    let Some(key) = text.lines().map(letters).rfind(|line| !line.is_empty()) else {
+        return true;
+    };
+    let from = key.chars().count().saturating_sub(TELLING);
+    let end: String = key.chars().skip(from).collect();
+    match from > 0 {
+        true => letters(screen).contains(&end),
+        false => screen.lines().any(|line| letters(line).ends_with(&end)),
+    }
+}
+
+/// Letters and digits alone: what every program shows and keeps of a text.
+fn letters(text: &str) -> String {
+    text.chars().filter(|c| c.is_alphanumeric()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claude(lines: &[&str]) -> String {
+        let line = |what: &&str| {
+            let (who, text) = what.split_once(' ').unwrap();
+            let content = match who {
+                "user" => serde_json::json!(text),
+                "tool" => {
+                    serde_json::json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": text}}])
+                }
+                _ => serde_json::json!([{"type": "text", "text": text}]),
+            };
+            let role = if who == "user" { "user" } else { "assistant" };
+            serde_json::json!({
+                "type": role, "sessionId": "s", "message": {"role": role, "content": content},
+            })
+            .to_string()
+                + "\n"
+        };
+        lines.iter().map(line).collect()
+    }
+
+    #[test]
+    fn the_reply_is_what_was_said_last_after_the_message() {
+        let record = claude(&[
+            "user what is the port?",
+            "agent It is 4711.",
+            "user RUN: ls",
+            "agent I look.",
+            "tool ls",
+            "agent Two files:",
+            "agent a and b",
+            "user and now?",
+            "agent Nothing.",
+            "user unanswered",
+        ]);
+        let asked = |message| read(Dialect::Claude, record.as_bytes(), message);
+        for (message, reply) in [
+            (Some("what is the port?"), "It is 4711."),
+            (Some("RUN: ls"), "Two files:\n\na and b"),
+            (Some("and\u{fe0f} now?"), "Nothing."),
+            (Some("unanswered"), ""),
+            (None, ""),
+        ] {
+            let said = asked(message);
+            assert_eq!(
+                (said.heard, said.reply.as_str()),
+                (true, reply),
+                "{message:?}"
+            );
+        }
+        assert_eq!(asked(Some("never said")), Said::default());
+        let cut = claude(&["user go", "agent I begin.", "tool sleep"]);
+        let said = read(Dialect::Claude, cut.as_bytes(), None);
+        assert_eq!((said.reply.as_str(), said.text()), ("", Some("I begin.")));
+    }
+
+    #[test]
+    fn a_text_is_shown_however_it_is_drawn() {
+        let screen = "> go\n\n● The **answer** of a long line that is wrap\n  ped here\n\n✻ Baked for 0s\n> ";
+        for (text, expected) in [
+            ("The **answer** of a long line that is wrapped here", true),
+            ("The _answer_ of a long line that is wrapped there", false),
+            ("ped here", true),
+            ("ask", false),
+            ("", true),
+        ] {
+            assert_eq!(shows(screen, text), expected, "{text:?}");
+        }
+        assert!(shows("● OK\n", "OK"));
+        assert!(!shows("● look here\n", "ok"));
+    }
+}
