@@ -80,7 +80,8 @@ fn enter(daemon: &Daemon, before: &SessionView, out: &mut Printer) -> Result<()>
     let name = one_line(&after.name);
     if has_ended(&after) {
         if after.exit_code == Some(0) {
-            return out.line(&format!("{name} has ended. Again: sm restore {name}"));
+            let again = one_line(&daemon.called(&after));
+            return out.line(&format!("{name} has ended. Again: sm restore {again}"));
         }
         return Err(ended(daemon, &after));
     }
@@ -154,9 +155,10 @@ pub fn ended(daemon: &Daemon, session: &SessionView) -> CommandError {
         message.truncate(message.trim_end().len());
     }
     let error = CommandError::refused(message);
+    let again = one_line(&daemon.called(session));
     if session.conversation_id.is_some() {
-        error.hint(format!("`sm restore {name}` resumes its conversation"))
+        error.hint(format!("`sm restore {again}` resumes its conversation"))
     } else {
-        error.hint(format!("`sm restore {name}` starts it again"))
+        error.hint(format!("`sm restore {again}` starts it again"))
     }
 }

@@ -31,7 +31,7 @@ impl Told for HandoffView {
         match self.state.as_str() {
             "scheduled" | "prepared" | "cleared" | "prompted" => Tone::Busy,
             "done" => Tone::Good,
-            "rolled_back" | "abandoned" => Tone::Bad,
+            "rolled_back" | "abandoned" | "refused" => Tone::Bad,
             "replaced" | "cancelled" => Tone::Dim,
             _ => Tone::Plain,
         }
@@ -75,7 +75,8 @@ pub fn open_line(look: &Look, open: &OpenHandoffView, session: &SessionView) -> 
 fn waits_for(state: &str, session: &SessionView) -> String {
     let name = one_line(&session.name);
     if matches!(session.state.as_str(), "lost" | "exited") {
-        return format!("goes on after: sm restore {name}");
+        // Others may have its name by now.
+        return format!("goes on after: sm restore {}", one_line(&session.id));
     }
     let waits = match (state, session.state.as_str()) {
         ("scheduled", "waiting") => {

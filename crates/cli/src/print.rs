@@ -150,6 +150,17 @@ fn more_is_typed() -> bool {
     more
 }
 
+/// What a person types as an answer, on one line.
+pub fn ask(question: &str) -> Result<String> {
+    let _ = write!(io::stderr(), "{}", many_lines(question));
+    let _ = io::stderr().flush();
+    let mut answer = String::new();
+    io::stdin()
+        .read_line(&mut answer)
+        .map_err(|error| CommandError::not_usable(format!("no answer can be read: {error}")))?;
+    Ok(answer.trim().to_owned())
+}
+
 fn color_for(is_terminal: bool) -> Color {
     let no_color = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
     let dumb = std::env::var_os("TERM").is_some_and(|value| value == "dumb");

@@ -176,6 +176,21 @@ pub enum NoticeKind {
     HandoffHeld,
 }
 
+impl NoticeKind {
+    pub const ALL: [Self; 10] = [
+        Self::PersonNeeded,
+        Self::MessageHeld,
+        Self::MessageFailed,
+        Self::SessionLost,
+        Self::SessionExited,
+        Self::TurnEnded,
+        Self::HandoffFailed,
+        Self::ContextHigh,
+        Self::Compacted,
+        Self::HandoffHeld,
+    ];
+}
+
 /// A line in a session's history, tagged with the generation and turn it belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {

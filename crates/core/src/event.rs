@@ -25,6 +25,11 @@ pub enum Event {
         guards: Guards,
     },
     HandoffCancelled,
+    /// Somebody asked for one and was told that it cannot be.
+    HandoffRefused {
+        handoff: NewHandoff,
+        why: String,
+    },
     /// A constraint that every context of the session is told.
     Pin(String),
     Unpin(String),
@@ -54,6 +59,11 @@ pub enum Event {
     LaunchFailed {
         launch: u32,
         reason: String,
+    },
+    /// What a program that has just ended was showing last.
+    LastOutput {
+        launch: u32,
+        text: String,
     },
     Exited {
         launch: u32,
@@ -140,6 +150,8 @@ impl Event {
             Self::KillAsked => "kill asked",
             Self::HandoffAsked { .. } => "handoff asked",
             Self::HandoffCancelled => "handoff cancelled",
+            Self::HandoffRefused { .. } => "handoff refused",
+            Self::LastOutput { .. } => "last output",
             Self::Pin(_) => "pin",
             Self::Unpin(_) => "unpin",
             Self::Watch { .. } => "watch",

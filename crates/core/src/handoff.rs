@@ -28,6 +28,8 @@ pub enum HandoffState {
     Abandoned,
     /// The old conversation goes on.
     RolledBack,
+    /// It was asked for and never scheduled.
+    Refused,
 }
 
 impl HandoffState {
@@ -42,6 +44,7 @@ impl HandoffState {
             Self::Cancelled => "cancelled",
             Self::Abandoned => "abandoned",
             Self::RolledBack => "rolled_back",
+            Self::Refused => "refused",
         }
     }
     /// It was to be, and there is no successor.
@@ -54,16 +57,20 @@ impl HandoffState {
             | Self::Prompted
             | Self::Done
             | Self::Replaced
-            | Self::Cancelled => false,
+            | Self::Cancelled
+            | Self::Refused => false,
         }
     }
     /// More is going to happen.
     pub fn is_open(self) -> bool {
         match self {
             Self::Scheduled | Self::Prepared | Self::Cleared | Self::Prompted => true,
-            Self::Done | Self::Replaced | Self::Cancelled | Self::Abandoned | Self::RolledBack => {
-                false
-            }
+            Self::Done
+            | Self::Replaced
+            | Self::Cancelled
+            | Self::Abandoned
+            | Self::RolledBack
+            | Self::Refused => false,
         }
     }
 }

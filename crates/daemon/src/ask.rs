@@ -10,10 +10,23 @@ use serde::{Deserialize, Serialize};
 use sm_client::proof::{hex, hmac};
 use sm_client::wire::ASK_MARK;
 
+use crate::api::types::When;
+
 /// How an answer by the hook begins.
 pub const BY_HOOK: &str = "[sm handoff]";
 /// Wording that is promised.
 pub const SCHEDULED: &str = "Handoff scheduled — will execute after current turn completes";
+
+/// What is going to happen, in one line.
+pub fn scheduled(when: Option<When>) -> &'static str {
+    match when {
+        None | Some(When::TurnEnd | When::Other) => SCHEDULED,
+        Some(When::Now) => "Handoff scheduled — no turn runs, so the context is left now",
+        Some(When::Start) => {
+            "Handoff scheduled — its agent has ended and is started again, in a new context"
+        }
+    }
+}
 
 /// A line that is older than this is a quotation.
 pub const GOOD_FOR: i64 = 30_000;

@@ -67,7 +67,7 @@ async fn again(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
         Lent::Nothing => {
             return Err(format!(
                 "the launcher in its terminal does not answer; run: sm restore {}",
-                seat.record.name
+                seat.record.id
             ));
         }
     };
@@ -127,7 +127,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     let Some(mut env) = hub.launches.environment(id) else {
         return Err(format!(
             "its environment was lost with its terminal or the daemon; run: sm restore {}",
-            seat.record.name
+            seat.record.id
         ));
     };
     let folder = folder(seat)?;

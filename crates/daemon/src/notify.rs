@@ -169,6 +169,7 @@ fn shown(said: &[u8]) -> String {
         .to_string()
 }
 
+/// What `SM_NOTICE_KIND` is.
 fn kind(kind: NoticeKind) -> &'static str {
     match kind {
         NoticeKind::PersonNeeded => "person_needed",
@@ -200,5 +201,27 @@ impl Present {
 impl Drop for Present {
     fn drop(&mut self) {
         PRESENT.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_in_the_guide_and_no_other() {
+        let guide = include_str!("../../../docs/guide.md");
+        let (_, table) = guide.split_once("| `SM_NOTICE_KIND` |").unwrap();
+        let mut told: Vec<&str> = table
+            .lines()
+            .skip(2)
+            .map_while(|line| line.strip_prefix("| `"))
+            .filter_map(|line| line.split_once('`'))
+            .map(|(kind, _)| kind)
+            .collect();
+        let mut fired: Vec<&str> = NoticeKind::ALL.into_iter().map(kind).collect();
+        told.sort_unstable();
+        fired.sort_unstable();
+        assert_eq!(told, fired);
     }
 }

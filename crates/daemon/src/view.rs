@@ -174,7 +174,7 @@ pub fn source(source: UsageSource) -> &'static str {
 /// The path its author gave while it can be found there, else our copy.
 fn handoff_path(handoff: &Handoff) -> Option<String> {
     match handoff.state {
-        HandoffState::Replaced | HandoffState::Cancelled => None,
+        HandoffState::Replaced | HandoffState::Cancelled | HandoffState::Refused => None,
         HandoffState::Scheduled
         | HandoffState::Prepared
         | HandoffState::Cleared
@@ -224,8 +224,8 @@ pub fn attention(published: &Published) -> Option<String> {
     match &record.state {
         State::Waiting(_) => Some(format!("{}; answer it: sm attach {name}", record.why)),
         State::Lost => Some(format!(
-            "lost: {}; bring it back: sm restore {name}",
-            record.why
+            "lost: {}; bring it back: sm restore {}",
+            record.why, record.id
         )),
         State::Starting | State::Working | State::Idle | State::Compacting => {
             if let Some(failed) = record.failed_handoff() {
@@ -239,9 +239,9 @@ pub fn attention(published: &Published) -> Option<String> {
         State::Exited => match record.exit_code {
             Some(0) => None,
             Some(_) | None if record.ending => None,
-            // its name may be another one's by now: what cannot be undone is said by id
+            // its name may be another one's by now
             Some(_) | None => Some(format!(
-                "{}; start it again: sm restore {name}, or forget it: sm kill {} --purge",
+                "{}; start it again: sm restore {1}, or forget it: sm kill {1} --purge",
                 record.why, record.id
             )),
         },
@@ -259,7 +259,8 @@ fn handoff_failed(failed: &Handoff, name: &str) -> String {
         | HandoffState::Done
         | HandoffState::Replaced
         | HandoffState::Cancelled
-        | HandoffState::Abandoned => failed.state.word(),
+        | HandoffState::Abandoned
+        | HandoffState::Refused => failed.state.word(),
     };
     let Handoff { id, copy, .. } = failed;
     format!(

@@ -5,15 +5,16 @@
 
 use std::io::Read;
 use std::path::{Component, Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
 use sm_client::wire;
 use sm_core::template::handoff_template;
-use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
-use sm_daemon::ask::{Ask, BY_HOOK, SCHEDULED, What, secret_hash};
+use sm_daemon::api::types::{HandoffAnswer, HandoffBody, SessionView};
+use sm_daemon::ask::{Ask, BY_HOOK, What, scheduled, secret_hash};
 
 use super::handoff_generate::Generated;
+use super::send::seconds;
 use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
@@ -66,7 +67,21 @@ pub struct Handoff {
     /// For a person, from outside: hand this session off. Refused inside a session.
     #[arg(long, value_name = "NAME")]
     session: Option<String>,
-    /// The answer as JSON: `{status, id, replaced, warnings}`.
+    /// For a person, from outside: wait until the next context has its prompt; not in time: exit
+    /// code 3, and it goes on.
+    #[arg(
+        long,
+        short,
+        value_name = "SECONDS",
+        num_args = 0..=1,
+        default_missing_value = "300",
+        value_parser = seconds,
+        requires = "session",
+        conflicts_with_all = ["template", "cancel", "check"]
+    )]
+    wait: Option<Duration>,
+    /// The answer as JSON: `{status, id, when, replaced, warnings}`; with `--wait` the handoff, as
+    /// `sm handoffs show --json` prints it.
     #[arg(long)]
     json: bool,
 }
@@ -86,6 +101,8 @@ const LEDGER_BUDGET: u32 = 9_500;
 
 /// The most that is looked at here to see whether a file is text; the daemon looks at all of it.
 const LOOKED_AT: u64 = 1024 * 1024;
+/// Between two looks at a handoff that is waited for.
+const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Who wrote the document, where that is not who asks.
 #[derive(Default)]
@@ -184,19 +201,85 @@ impl Handoff {
             force: self.force,
             auto: by.auto,
         };
+        // Before it is asked for: a context may begin while we look.
+        let before = match self.wait {
+            Some(_) => Some(Daemon::of_session()?.session(session)?.value),
+            None => None,
+        };
         let answer = match reach(|daemon| daemon.handoff(session, &body)) {
             Err(error) if error.kind == Kind::Sandboxed => {
                 return self.by_hook(asker, body.id.as_deref(), ask(), error, out);
             }
             other => other?,
         };
-        if self.json {
+        if self.json && self.wait.is_none() {
             return out.json(&answer.json);
         }
-        for line in lines(&answer.value) {
-            out.line(&line)?;
+        if !self.json {
+            for line in lines(&answer.value) {
+                out.line(&line)?;
+            }
+            out.flush()?;
         }
-        Ok(())
+        match (self.wait, &answer.value.id, before) {
+            (Some(patience), Some(id), Some(before)) => self.follow(&before, id, patience, out),
+            (Some(_) | None, _, _) => Ok(()),
+        }
+    }
+
+    /// Until the next context has its prompt, or there will be none.
+    fn follow(
+        &self,
+        before: &SessionView,
+        id: &str,
+        patience: Duration,
+        out: &mut Printer,
+    ) -> Result<()> {
+        let daemon = Daemon::of_session()?;
+        let deadline = Instant::now() + patience;
+        loop {
+            let known = daemon.one_handoff(id);
+            let state = match &known {
+                Ok(known) => known.value.state.clone(),
+                // A run in somebody's terminal keeps its own list: its context tells.
+                Err(error) if error.kind == Kind::Refused => {
+                    let now = daemon.session(&before.id)?.value;
+                    match now.generation > before.generation {
+                        true => "prompted".to_owned(),
+                        false => "scheduled".to_owned(),
+                    }
+                }
+                Err(_) => "scheduled".to_owned(),
+            };
+            let name = one_line(&before.name);
+            match state.as_str() {
+                "prompted" | "done" => {
+                    return match (&known, self.json) {
+                        (Ok(known), true) => out.json(&known.json),
+                        (Ok(_) | Err(_), _) => {
+                            let now = daemon.session(&before.id)?.value.generation;
+                            out.line(&format!("{name} goes on in context {now}"))
+                        }
+                    };
+                }
+                "scheduled" | "prepared" | "cleared" if Instant::now() < deadline => {
+                    std::thread::sleep(LOOK_EVERY);
+                }
+                "scheduled" | "prepared" | "cleared" => {
+                    return Err(CommandError::not_in_time(format!(
+                        "the next context of {name} has not begun within {} s: the handoff is {state}, and goes on",
+                        patience.as_secs_f64()
+                    ))
+                    .hint(format!("look: sm handoffs show {id}; take it back: sm handoff --cancel --session {name}")));
+                }
+                _ => {
+                    return Err(CommandError::refused(format!(
+                        "handoff {id} of {name} ended without a next context: {state}"
+                    ))
+                    .hint(format!("why: sm handoffs show {id}")));
+                }
+            }
+        }
     }
 
     /// Nobody can be reached from here: the request is printed, and the agent's hook after this call
@@ -403,7 +486,7 @@ fn carried() -> bool {
 }
 
 fn lines(answer: &HandoffAnswer) -> Vec<String> {
-    let mut lines = vec![SCHEDULED.to_owned()];
+    let mut lines = vec![scheduled(answer.when).to_owned()];
     if let Some(replaced) = &answer.replaced {
         lines.push(format!(
             "It replaces handoff {}, which was scheduled before and will not run",
@@ -494,6 +577,8 @@ fn first_not_text(bytes: &[u8]) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sm_daemon::api::types::When;
+    use sm_daemon::ask::SCHEDULED;
 
     #[test]
     fn what_is_said_of_a_scheduled_handoff() {
@@ -502,6 +587,16 @@ mod tests {
             ..HandoffAnswer::default()
         };
         assert_eq!(lines(&answer), [SCHEDULED]);
+        for (when, word) in [(When::Now, "now"), (When::Start, "started again")] {
+            let told = lines(&HandoffAnswer {
+                when: Some(when),
+                ..HandoffAnswer::default()
+            });
+            assert!(
+                told[0].contains(word) && !told[0].contains("current turn"),
+                "{told:?}"
+            );
+        }
         answer.replaced = Some("ho-1".into());
         answer.warnings = vec!["the document is older\x1b[31m\nthan the turn".into()];
         assert_eq!(

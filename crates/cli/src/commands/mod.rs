@@ -132,7 +132,12 @@ enum Command {
 /// What agents and scripts run again and again is parsed by its own definition alone: making those
 /// of all commands takes longer than many a command. It is the same definition, so what it takes
 /// means the same; what it does not take, and every wish for help, is left to the whole.
-pub fn parse(typed: Vec<OsString>) -> std::result::Result<Cli, clap::Error> {
+pub fn parse(mut typed: Vec<OsString>) -> std::result::Result<Cli, clap::Error> {
+    // As other programs have it; a command of ours it is not, so nothing else lists it.
+    if typed.get(1).is_some_and(|word| word == "help") {
+        typed.remove(1);
+        typed.push("--help".into());
+    }
     let own = typed.get(1..).unwrap_or_default();
     let often = match own.first().and_then(|name| name.to_str()) {
         Some("channel") => channel::Channel::parse(own).map(Command::Channel),
@@ -260,7 +265,15 @@ mod tests {
             ("sm open api", false),
             ("sm wait api --for idle --timeout 600", true),
             ("sm wait api --for idle,waiting", true),
-            ("sm wait api", false),
+            ("sm wait api", true),
+            ("sm kill a b --purge", true),
+            ("sm kill", false),
+            ("sm attach", true),
+            ("sm send --to a,b run the tests", true),
+            ("sm send --to a hello --wait", true),
+            ("sm handoff notes.md --session api --wait 60", true),
+            ("sm handoff --auto --session api --wait", true),
+            ("sm handoff --cancel --wait", false),
             ("sm wait api --for handing_off", true),
             ("sm archive api", true),
             ("sm archive api --generation 2 --raw", true),

@@ -81,7 +81,7 @@ fn render(look: &Look, sessions: &[SessionView], problems: &[String]) -> String 
     let (shown, hidden): (Vec<_>, Vec<_>) = sessions
         .iter()
         .cloned()
-        .partition(|session| session.state != "exited" || exited_lately(look, session));
+        .partition(|session| session.state != "exited" || is_news(look, session));
     if shown.is_empty() {
         text.push_str(EMPTY);
     } else {
@@ -114,8 +114,9 @@ fn attention(look: &Look, session: &SessionView) -> Option<String> {
             return Some(format!("{name}: {why}"));
         }
         let next = match session.state.as_str() {
-            "lost" => format!("sm restore {name}"),
-            "exited" => format!("sm output {name}"),
+            // Others may have its name by now.
+            "lost" => format!("sm restore {}", one_line(&session.id)),
+            "exited" => format!("sm output {}", one_line(&session.id)),
             _ => format!("sm attach {name}"),
         };
         return Some(format!("{name}: {why} ({next})"));
@@ -139,8 +140,9 @@ fn attention(look: &Look, session: &SessionView) -> Option<String> {
             because(session)
         )),
         "lost" => Some(format!(
-            "{name}: lost{} (sm restore {name})",
-            because(session)
+            "{name}: lost{} (sm restore {})",
+            because(session),
+            one_line(&session.id)
         )),
         "exited" => None,
         _ => context(look, session, &name),
@@ -166,11 +168,14 @@ fn because(session: &SessionView) -> String {
     }
 }
 
-fn exited_lately(look: &Look, session: &SessionView) -> bool {
-    session
+/// A run in a person's own terminal ended before their eyes: only what went wrong is news.
+fn is_news(look: &Look, session: &SessionView) -> bool {
+    let seen = session.run.is_some() && session.attention.is_none();
+    let lately = session
         .state_since
         .parse::<jiff::Timestamp>()
-        .is_ok_and(|at| look.now.as_second() - at.as_second() < SHOWN_AFTER_EXIT)
+        .is_ok_and(|at| look.now.as_second() - at.as_second() < SHOWN_AFTER_EXIT);
+    lately && !seen
 }
 
 #[cfg(test)]

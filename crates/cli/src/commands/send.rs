@@ -28,12 +28,17 @@ const LOOK: Duration = Duration::from_millis(50);
 Examples:
   sm send api \"run the tests\"
   sm send api --wait 30 --mode important \"stop using the old client\"
+  sm send --to api,web,docs \"the schema has changed: pull\"
   git diff | sm send api -")]
 pub struct Send {
-    /// The session.
-    session: String,
+    /// The session; with `--to`: the first word of the text.
+    #[arg(required_unless_present = "to")]
+    session: Option<String>,
     #[command(flatten)]
     text: Text,
+    /// To each of these sessions, separated by commas.
+    #[arg(long, value_name = "SESSION,…", value_delimiter = ',')]
+    to: Vec<String>,
     /// How urgent it is.
     #[arg(long, short, value_enum, default_value_t = Mode::Sequential)]
     mode: Mode,
@@ -50,13 +55,14 @@ pub struct Send {
         value_parser = patience
     )]
     wait: Option<Duration>,
-    /// Tell this session when the turn that took the message has ended.
+    /// Tell this session when the turn that took the message has ended; outside of sessions: you, by
+    /// `notify.command`.
     #[arg(long)]
     notify: bool,
     /// Give it up if it could not be delivered in this time.
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     expires: Option<Duration>,
-    /// The message as JSON.
+    /// The message as JSON; with `--to`: an array.
     #[arg(long)]
     json: bool,
 }
@@ -98,46 +104,102 @@ impl Send {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         let daemon = Daemon::open()?;
         let own = daemon.own().map(|own| own.id.clone());
-        if self.notify && own.is_none() {
+        if self.notify && own.is_none() && !tells_people(&daemon) {
             return Err(CommandError::not_usable(
-                "--notify tells the sending session, and this is not inside a session of sm",
+                "--notify tells the sending session, or you by notify.command: this is not inside a session of sm, and no command is set",
             )
             .hint(format!(
-                "`sm wait {} --for idle` waits for the end of its turn",
-                self.session
+                "set notify.command (docs/config.md), or `sm wait {}` for the end of its turn",
+                self.session.as_deref().unwrap_or("NAME")
             )));
         }
-        let text = self.text.read()?;
-        let body = SendBody {
-            id: fresh_id(16)?,
-            text,
-            mode: Some(self.mode.word().to_owned()),
-            raw: self.raw,
-            from: own,
-            notify: self.notify,
-            expires_ms: self
-                .expires
-                .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+        // With --to the first word stands where the session would.
+        let first = self.session.as_deref().filter(|_| !self.to.is_empty());
+        let text = self.text.read_after(first)?;
+        let body = || -> Result<SendBody> {
+            Ok(SendBody {
+                id: fresh_id(16)?,
+                text: text.clone(),
+                mode: Some(self.mode.word().to_owned()),
+                raw: self.raw,
+                from: own.clone(),
+                notify: self.notify,
+                expires_ms: self
+                    .expires
+                    .map(|wait| u64::try_from(wait.as_millis()).unwrap_or(u64::MAX)),
+            })
         };
         // A person's own deadline holds for all of it.
+        let deadline = Instant::now() + self.wait.unwrap_or(SETTLE);
         let daemon = match self.wait {
             Some(wait) => daemon.within(wait),
             None => daemon,
         };
-        let asked = self.wait.map(|wait| Instant::now() + wait);
-        let sent = send(&daemon, &self.session, body)?;
-        let deadline = asked.unwrap_or_else(|| Instant::now() + SETTLE);
-        let known = self.follow(&daemon, sent, deadline)?;
-        if self.json {
-            out.json(&known.json)?;
+        if let Some(session) = self.session.as_deref().filter(|_| self.to.is_empty()) {
+            let sent = send(&daemon, session, body()?)?;
+            let known = self.follow(&daemon, sent, deadline)?;
+            if self.json {
+                out.json(&known.json)?;
+            }
+            return self.tell(session, &known.value, out);
         }
-        let message = &known.value;
+        self.to_each(&daemon, &body, deadline, out)
+    }
+
+    /// All have it before any is waited for; one that cannot get it keeps it from none of the others.
+    fn to_each(
+        &self,
+        daemon: &Daemon,
+        body: &dyn Fn() -> Result<SendBody>,
+        deadline: Instant,
+        out: &mut Printer,
+    ) -> Result<()> {
+        let mut sent = Vec::new();
+        for session in self.to.iter().filter(|name| !name.is_empty()) {
+            sent.push((session, send(daemon, session, body()?)));
+        }
+        let (mut messages, mut failed) = (Vec::new(), Vec::new());
+        for (session, sent) in sent {
+            let known = sent.and_then(|sent| self.follow(daemon, sent, deadline));
+            let told = known.and_then(|known| {
+                let told = self.tell(session, &known.value, out);
+                messages.push(known.json);
+                told
+            });
+            if let Err(error) = told {
+                out.flush()?;
+                print::error(&error);
+                failed.push((session, error.kind));
+            }
+        }
+        if self.json {
+            out.json(&messages.into())?;
+        }
+        let names: Vec<String> = failed.iter().map(|(name, _)| one_line(name)).collect();
+        let of = self.to.len();
+        match failed.iter().find(|(_, kind)| *kind != Kind::NotInTime) {
+            None if failed.is_empty() => Ok(()),
+            None => Err(CommandError::not_in_time(format!(
+                "not yet proven for {} of {of}: {}",
+                failed.len(),
+                names.join(", ")
+            ))),
+            Some(_) => Err(CommandError::refused(format!(
+                "{} of {of} do not have it: {}",
+                failed.len(),
+                names.join(", ")
+            ))),
+        }
+    }
+
+    /// Says what became of one.
+    fn tell(&self, session: &str, message: &MessageView, out: &mut Printer) -> Result<()> {
         match Outcome::of(message) {
-            Outcome::Failed => Err(failed(&self.session, message)),
-            Outcome::Open if self.wait.is_some() => Err(not_in_time(&self.session, message)),
+            Outcome::Failed => Err(failed(session, message)),
+            Outcome::Open if self.wait.is_some() => Err(not_in_time(session, message)),
             Outcome::Open | Outcome::Arrived if self.json => Ok(()),
             Outcome::Open | Outcome::Arrived => {
-                let text = receipt(&out.look, &self.session, message);
+                let text = receipt(&out.look, session, message);
                 out.text(&text)
             }
         }
@@ -188,7 +250,7 @@ impl Send {
 #[derive(Debug, Args)]
 pub struct Text {
     /// The text; several words are joined by spaces; `-` reads it from stdin.
-    #[arg(required_unless_present = "file", conflicts_with = "file")]
+    #[arg(conflicts_with = "file")]
     text: Vec<String>,
     /// The text is in this file.
     #[arg(long, short, value_name = "PATH")]
@@ -197,13 +259,23 @@ pub struct Text {
 
 impl Text {
     pub fn read(&self) -> Result<String> {
-        let text = match (&self.file, self.text.as_slice()) {
-            (Some(path), _) => {
+        self.read_after(None)
+    }
+
+    /// With a word that stands before the others.
+    fn read_after(&self, first: Option<&str>) -> Result<String> {
+        let words = first.into_iter().chain(self.text.iter().map(String::as_str));
+        let words: Vec<&str> = words.collect();
+        let text = match (&self.file, words.as_slice()) {
+            (Some(_), [_, ..]) => {
+                return Err(CommandError::usage("either a text or a file, not both"));
+            }
+            (Some(path), []) => {
                 let file =
                     File::open(path).map_err(|error| CommandError::file(path, "read", &error))?;
                 read_text(file, &path.display().to_string())?
             }
-            (None, [dash]) if dash == "-" => read_stdin()?,
+            (None, ["-"]) => read_stdin()?,
             (None, words) => words.join(" "),
         };
         if sm_core::comparable::is_blank(&text) {
@@ -213,6 +285,12 @@ impl Text {
         }
         Ok(text)
     }
+}
+
+/// Whether a person can be told outside of a terminal.
+fn tells_people(daemon: &Daemon) -> bool {
+    crate::entry::configuration(daemon.paths())
+        .is_ok_and(|config| !config.notify.command.is_empty())
 }
 
 /// A shell may carry the identity of a session of another instance: here it is a person.

@@ -3,13 +3,16 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
+use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, WAIT_SLICE, Waited};
 use crate::commands::send::seconds;
 use crate::error::{CommandError, Result};
-use crate::print::Printer;
+use crate::print::{self, Printer};
 use crate::text::one_line;
 
+/// So long nothing is said of a session that waits for a person.
+const LOOK: Duration = Duration::from_secs(2);
 /// How long one of several states is waited for.
 const TURN: Duration = Duration::from_millis(250);
 
@@ -22,7 +25,12 @@ pub struct Wait {
     /// The session.
     session: String,
     /// The state; several, separated by commas: any of them.
-    #[arg(long = "for", value_enum, value_delimiter = ',', required = true)]
+    #[arg(
+        long = "for",
+        value_enum,
+        value_delimiter = ',',
+        default_value = "idle"
+    )]
     states: Vec<State>,
     /// How long, in seconds.
     #[arg(long, short, value_name = "SECONDS", default_value = "600", value_parser = seconds)]
@@ -68,19 +76,39 @@ impl State {
     }
 }
 
+/// What a person has to do first.
+fn waits_for_you(session: &SessionView) -> String {
+    let why = match session.state_reason.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", one_line(&session.state_reason)),
+    };
+    let name = one_line(&session.name);
+    format!(
+        "{name} waits for an answer{why}: sm attach {name}; to be told of that: --for idle,waiting"
+    )
+}
+
 impl Wait {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         let daemon = Daemon::open()?.within(self.timeout);
         let deadline = Instant::now() + self.timeout;
         // By id from here on: a name may move to another session meanwhile.
-        let id = daemon.session(&self.session)?.value.id;
+        let first = daemon.session(&self.session)?.value;
+        let id = first.id.clone();
         let words: Vec<&str> = self.states.iter().map(|state| state.word()).collect();
         let states = words.join(" or ");
         let longest = match words.as_slice() {
+            // Now and then it is looked whether it waits for a person instead.
+            [_] if !words.contains(&"waiting") => WAIT_SLICE.min(LOOK),
             [_] => WAIT_SLICE,
             // The daemon waits for one state: they take turns.
             _ => TURN,
         };
+        let is_stuck = |one: &SessionView| one.state == "waiting" && !words.contains(&"waiting");
+        let mut told = is_stuck(&first);
+        if told {
+            print::note(&waits_for_you(&first));
+        }
         for word in words.iter().cycle() {
             let left = deadline.saturating_duration_since(Instant::now());
             let last = match daemon.wait(&id, word, left.min(longest))? {
@@ -104,9 +132,16 @@ impl Wait {
                     one_line(&session.name),
                     one_line(&session.state)
                 ))
-                .hint(format!("sm restore {}", one_line(&session.name))));
+                .hint(format!("sm restore {}", one_line(&daemon.called(session)))));
+            }
+            // Nothing else will happen until a person has answered.
+            let stuck = last.as_ref().filter(|one| is_stuck(one));
+            if let Some(session) = stuck.filter(|_| !told && left > longest) {
+                print::note(&waits_for_you(session));
+                told = true;
             }
             if left <= longest {
+                let answer = stuck.map(waits_for_you);
                 let now = last.map_or_else(String::new, |session| {
                     format!(": it is {}", one_line(&session.state))
                 });
@@ -115,7 +150,7 @@ impl Wait {
                     one_line(&self.session),
                     self.timeout.as_secs_f64()
                 ))
-                .hint("wait longer with --timeout SECONDS"));
+                .hint(answer.unwrap_or_else(|| "wait longer with --timeout SECONDS".to_owned())));
             }
         }
         Ok(())

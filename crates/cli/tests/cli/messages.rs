@@ -209,3 +209,54 @@ fn the_queue_is_listed_and_emptied() {
         ]
     );
 }
+
+#[test]
+fn one_text_goes_to_several() {
+    let fake = Fake::new(|seen| match seen.target.contains("/sessions/gone/") {
+        true => crate::fake::refusal(404, "there is no session \"gone\"", "sm ls"),
+        false => Reply::Json(200, message("m1", "submitted", None)),
+    });
+    fake.run(&["send", "--to", "api,web", "pull", "the", "schema"])
+        .exits(0)
+        .says("api has it")
+        .says("web has it");
+    let texts: Vec<(String, serde_json::Value)> = fake
+        .seen()
+        .into_iter()
+        .filter(|seen| seen.method == "POST")
+        .map(|seen| (seen.target, seen.body["text"].clone()))
+        .collect();
+    let text = serde_json::json!("pull the schema");
+    assert_eq!(
+        texts,
+        [
+            ("/sessions/api/messages".to_owned(), text.clone()),
+            ("/sessions/web/messages".to_owned(), text)
+        ]
+    );
+    // one that is not there keeps it from none of the others
+    fake.run(&["send", "--to", "gone,web", "hello"])
+        .exits(1)
+        .says("web has it")
+        .complains("1 of 2 do not have it: gone");
+    let sent = fake
+        .run(&["send", "--to", "api,web", "x", "--json"])
+        .exits(0);
+    assert_eq!(sent.json().as_array().map(Vec::len), Some(2));
+    fake.run(&["send", "--to", "api"])
+        .exits(64)
+        .complains("no text");
+}
+
+#[test]
+fn a_person_is_notified_by_their_own_command() {
+    let fake = Fake::new(|_| Reply::Json(200, message("m1", "submitted", None)));
+    fake.run(&["send", "api", "hello", "--notify"])
+        .exits(2)
+        .complains("notify.command");
+    let config = fake.home.path().join("sm/config.toml");
+    std::fs::write(config, "[notify]\ncommand = [\"true\"]\n").unwrap();
+    fake.run(&["send", "api", "hello", "--notify"]).exits(0);
+    let sent = fake.seen().pop().unwrap();
+    assert_eq!(sent.body["notify"], true);
+}

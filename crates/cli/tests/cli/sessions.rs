@@ -239,3 +239,93 @@ fn removing_is_shown_first() {
     assert_eq!(fake.seen()[0].body, json!({"dry_run": true}));
     assert_eq!(fake.seen()[1].body, json!({"dry_run": false}));
 }
+
+#[test]
+fn several_are_ended_at_once_and_one_that_is_not_there_keeps_no_other_alive() {
+    let fake = Fake::new(|seen| match seen.target.as_str() {
+        "/sessions/gone" => refusal(404, "there is no session \"gone\"", "sm ls"),
+        target => {
+            let name = target.trim_start_matches("/sessions/").to_owned();
+            Reply::Json(200, session(&name, "exited"))
+        }
+    });
+    fake.run(&["kill", "a", "b"])
+        .exits(0)
+        .says("a is ended")
+        .says("b is ended");
+    fake.run(&["kill", "a", "gone", "b"])
+        .exits(1)
+        .says("b is ended")
+        .complains("there is no session");
+    let both = fake.run(&["kill", "a", "b", "--json"]).exits(0).json();
+    assert_eq!(both[1]["name"], "b", "{both}");
+}
+
+#[test]
+fn waiting_for_one_that_waits_for_a_person_says_to_answer_it() {
+    let fake = Fake::new(|seen| match seen.target.contains("/wait") {
+        true => Reply::Json(
+            408,
+            json!({"error": "not in time", "hint": "", "session": session("api", "waiting")}),
+        ),
+        false => Reply::Json(200, session("api", "waiting")),
+    });
+    // idle is what is waited for if nothing is said
+    fake.run(&["wait", "api", "--timeout", "0.1"])
+        .exits(3)
+        .complains("waits for an answer (because)")
+        .complains("sm attach api");
+    let seen = fake.seen();
+    assert!(seen[1].target.contains("for=idle"), "{}", seen[1].target);
+    // and with patience it is said at once
+    let mut looks = 0;
+    let fake = Fake::new(move |seen| match seen.target.contains("/wait") {
+        true if looks > 0 => Reply::Json(200, session("api", "idle")),
+        true => {
+            looks += 1;
+            Reply::Json(
+                408,
+                json!({"error": "not in time", "hint": "", "session": session("api", "waiting")}),
+            )
+        }
+        false => Reply::Json(200, session("api", "waiting")),
+    });
+    fake.run(&["wait", "api"])
+        .exits(0)
+        .says("api is idle")
+        .complains("waits for an answer");
+}
+
+#[test]
+fn attaching_without_a_name_takes_the_only_one_or_asks() {
+    let of = |names: &'static [&'static str]| {
+        Fake::new(move |seen| match seen.target.as_str() {
+            target if target.starts_with("/sessions?") || target == "/sessions" => {
+                let all: Vec<Value> = names.iter().map(|name| session(name, "idle")).collect();
+                Reply::Json(200, json!(all))
+            }
+            _ => Reply::Json(200, session(names[0], "idle")),
+        })
+    };
+    of(&[]).run(&["attach"]).exits(1).complains("sm new claude");
+    // nobody can attach here: but it is known which one is meant
+    of(&["api"])
+        .run(&["attach"])
+        .exits(2)
+        .complains("sm output api-id");
+    of(&["api", "web"])
+        .run(&["attach"])
+        .exits(64)
+        .complains("api, web");
+}
+
+#[test]
+fn help_is_a_word_too() {
+    let fake = Fake::new(|_| Reply::Drop);
+    let whole = fake.run(&["help"]).exits(0);
+    assert_eq!(whole.out, fake.run(&["--help"]).exits(0).out);
+    let one = fake.run(&["help", "send"]).exits(0);
+    assert_eq!(one.out, fake.run(&["send", "--help"]).exits(0).out);
+    let below = fake.run(&["help", "queue", "rm"]).exits(0);
+    assert_eq!(below.out, fake.run(&["queue", "rm", "--help"]).exits(0).out);
+}

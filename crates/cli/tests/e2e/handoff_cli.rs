@@ -85,7 +85,12 @@ fn a_person_hands_a_session_off_from_outside() {
     let ran = world
         .sm(&["handoff", notes.to_str().unwrap(), "--session", "api"])
         .exits(0);
-    assert!(ran.out.starts_with(SCHEDULED), "{}", ran.out);
+    // no turn runs, so none is waited for
+    assert!(
+        ran.out.starts_with("Handoff scheduled — no turn runs"),
+        "{}",
+        ran.out
+    );
     let done = ended(&world, "api", "done");
     assert_eq!(done["trigger"], "person");
     assert_eq!(world.show("api")["generation"], 2);
@@ -153,11 +158,14 @@ fn what_the_daemon_refuses_is_1_and_says_what_to_fix() {
         .complains("Error: ");
     world.sm(&["handoffs", "show", "nothing"]).exits(1);
     world.sm(&["handoffs", "nobody"]).exits(1);
-    assert_eq!(
-        world.sm(&["handoffs", "--json"]).exits(0).json(),
-        json!([]),
-        "nothing was scheduled"
-    );
+    let listed = world.sm(&["handoffs", "--json"]).exits(0).json();
+    let states: Vec<&str> = listed
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|handoff| handoff["state"].as_str())
+        .collect();
+    assert_eq!(states, ["refused"; 3], "nothing was scheduled: {listed}");
     let said = inside(&world, "api", "sm handoff fine.md --session plain");
     assert!(
         said.contains("--session is refused") && said.contains("exit 1"),
@@ -220,4 +228,38 @@ fn the_template_is_one_and_the_gate_knows_it() {
     );
     assert!(said.contains(&format!("{SCHEDULED}Warning: ")), "{said}");
     assert!(said.contains("template"), "{said}");
+}
+
+#[test]
+fn a_refused_handoff_is_in_the_list_with_the_reason() {
+    let world = World::new();
+    world.agent("api");
+    let empty = world.env.project().join("empty.md");
+    std::fs::write(&empty, "").unwrap();
+    let path = empty.display().to_string();
+    world.sm(&["handoff", &path, "--session", "api"]).exits(1);
+    let refused = latest(&world, "api");
+    assert_eq!(refused["state"], "refused", "{refused}");
+    assert_eq!(refused["document"], json!(path));
+    let id = text(&refused["id"]).to_owned();
+    world
+        .sm(&["handoffs", "show", &id])
+        .exits(0)
+        .says("refused: ");
+    assert!(world.show("api")["handoff"].is_null());
+}
+
+#[test]
+fn a_handoff_of_an_idle_session_says_so_and_can_be_waited_for() {
+    let world = World::new();
+    world.agent("api");
+    let notes = world.env.project().join("notes.md");
+    std::fs::write(&notes, "Goal: ship\nState: half\nNext: SAY: on\n").unwrap();
+    let notes = notes.display().to_string();
+    let said = world
+        .sm(&["handoff", &notes, "--session", "api", "--wait", "60"])
+        .exits(0)
+        .says("no turn runs")
+        .says("api goes on in context 2");
+    assert!(!said.out.contains("current turn"), "{}", said.out);
 }

@@ -32,7 +32,7 @@ fn when_tmux_dies_sessions_are_lost_and_come_back_as_they_were() {
         "{lost}"
     );
     assert!(
-        text(&lost["attention"]).contains("sm restore api"),
+        text(&lost["attention"]).contains(&format!("sm restore {}", text(&lost["id"]))),
         "{lost}"
     );
     world.wait_for("other", "lost");
@@ -120,7 +120,7 @@ fn an_agent_that_is_killed_says_so_and_its_messages_fail() {
     let ended = world.wait_for("api", "exited");
     assert!(text(&ended["state_reason"]).contains("signal 9"), "{ended}");
     assert!(
-        text(&ended["attention"]).contains("sm restore api"),
+        text(&ended["attention"]).contains(&format!("sm restore {}", text(&ended["id"]))),
         "{ended}"
     );
     let failed = world.wait_for_message("api", &text(&waiting["id"]), &["failed"]);
@@ -128,7 +128,7 @@ fn an_agent_that_is_killed_says_so_and_its_messages_fail() {
     world
         .sm(&["send", "api", "too late"])
         .exits(1)
-        .complains("sm restore api");
+        .complains(&format!("sm restore {}", text(&ended["id"])));
     world
         .sm(&["attach", "api"])
         .exits(1)
@@ -408,6 +408,9 @@ fn what_sm_says_to_type_means_the_session_it_speaks_of() {
     let shown = world.show(&old);
     let forget = format!("sm kill {old} --purge");
     assert!(text(&shown["attention"]).ends_with(&forget), "{shown}");
+    // whatever is told to do means this one
+    let again = format!("sm restore {old},");
+    assert!(text(&shown["attention"]).contains(&again), "{shown}");
     world
         .sm(&["ls"])
         .exits(0)
@@ -461,4 +464,17 @@ fn an_agent_that_is_stopped_gets_its_text_once_and_when_it_goes_on() {
     world.wait_for_message("api", &sent, &["consumed"]);
     assert_eq!(world.times("while it stood still"), 1);
     assert!(!world.pane("api").screen().contains("stillwhile"));
+}
+
+#[test]
+fn a_failed_start_says_why_wherever_it_is_shown() {
+    let world = World::new();
+    let script = "echo 'no API key: set X_KEY'; exit 2";
+    world.sm(&["new", "--name", "api", "--detach", "--", "sh", "-c", script]);
+    eventually("it has ended", || world.show("api")["state"] == "exited");
+    let ended = world.show("api");
+    for place in ["state_reason", "attention"] {
+        let said = text(&ended[place]);
+        assert!(said.contains("no API key: set X_KEY"), "{place}: {said}");
+    }
 }

@@ -41,7 +41,7 @@ impl Record {
         // what sm itself wrote down needs no agent; what is under way a restore goes on with
         let mechanical = author == Author::Ledger && self.launch > 0;
         if !live && (!mechanical || self.open_handoff().is_some()) {
-            return Some(Refusal::Ended(self.why.clone(), self.name.to_string()));
+            return Some(Refusal::Ended(self.why.clone(), self.id.to_string()));
         }
         if live && self.ending {
             return Some(Refusal::Ending);
@@ -121,6 +121,27 @@ impl Record {
 
 impl Session {
     // ── scheduling
+
+    /// Whoever looks for it later finds it, and why there was none. The same refusal again in the
+    /// same turn tells nothing new.
+    pub(super) fn handoff_refused(&mut self, new: NewHandoff, why: &str, now: Timestamp) {
+        let refusal = (self.rec.turn, why.to_owned());
+        if self.last_refusal.as_ref() == Some(&refusal) {
+            return;
+        }
+        self.last_refusal = Some(refusal);
+        let text = format!("{}: {why}", HandoffState::Refused.word());
+        self.record_line(EntryKind::Handoff, format!("{} {text}", new.id));
+        let handoff = Handoff {
+            state: HandoffState::Refused,
+            done_at: Some(now),
+            steps: vec![Step { at: now, text }],
+            failure: Failure::Known,
+            ..self.rec.handoff_from(new, now)
+        };
+        self.journal();
+        self.changes.handoffs.push(handoff);
+    }
 
     pub(super) fn schedule_handoff(&mut self, new: NewHandoff, guards: Guards, now: Timestamp) {
         if self.rec.handoff.as_ref().is_some_and(|h| h.id == new.id) {
@@ -213,7 +234,8 @@ impl Session {
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
-            | HandoffState::RolledBack => {}
+            | HandoffState::RolledBack
+            | HandoffState::Refused => {}
         }
     }
 
@@ -416,7 +438,8 @@ impl Session {
             | HandoffState::Cleared
             | HandoffState::Prompted
             | HandoffState::Replaced
-            | HandoffState::Cancelled => {}
+            | HandoffState::Cancelled
+            | HandoffState::Refused => {}
         }
     }
 

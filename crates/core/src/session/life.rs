@@ -18,6 +18,10 @@ const COMPACTING_LOOK: i64 = 20_000;
 const IDLE_LOOKS: [i64; 4] = [30_000, 60_000, 120_000, 300_000];
 /// A process that is gone is reported by its launcher within this time, or nobody reports it.
 const REPORT_PATIENCE: i64 = 5_000;
+/// The signal that a program gets when its terminal is closed.
+const HANGUP: i32 = 1;
+/// Of what a program said that could not begin.
+const LONGEST_SAID: usize = 300;
 
 impl Session {
     /// Moves to a state. The same state with a new reason only changes the reason.
@@ -286,6 +290,31 @@ impl Session {
         }
     }
 
+    pub(super) fn last_output(&mut self, launch: u32, text: String) {
+        if launch == self.rec.launch {
+            self.last_output = Some((launch, text));
+        }
+    }
+
+    /// Why a program ended that never got as far as a turn: by its own words, as its exit code says
+    /// nothing to a person.
+    fn said_at_start(&mut self) -> String {
+        let said = self.last_output.take();
+        let failed_start = self.rec.state == State::Starting || self.rec.turn.0 == 0;
+        match said {
+            Some((launch, text)) if failed_start && launch == self.rec.launch => {
+                let text = words::sanitize(&text);
+                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let short: String = text.chars().take(LONGEST_SAID).collect();
+                match short.is_empty() {
+                    true => String::new(),
+                    false => format!(" right after its start; it said: {short}"),
+                }
+            }
+            Some(_) | None => String::new(),
+        }
+    }
+
     pub(super) fn exited(
         &mut self,
         launch: u32,
@@ -296,10 +325,18 @@ impl Session {
         if launch != self.rec.launch || !self.rec.state.is_live() {
             return;
         }
+        let said = self.said_at_start();
+        let closed = self.rec.host == Host::Run && code.is_none() && signal == Some(HANGUP);
+        if closed && !self.rec.ending {
+            // Whoever closes the terminal that a program runs in wants its end, and is told nothing.
+            self.rec.ending = true;
+            self.end(None, "its terminal was closed".to_owned(), now);
+            return;
+        }
         let why = match (self.rec.ending, code, signal) {
             (true, _, _) => "it was ended with sm kill".to_string(),
             (false, Some(0), _) => "the agent ended by itself (exit code 0)".to_string(),
-            (false, Some(code), _) => format!("the agent ended with exit code {code}"),
+            (false, Some(code), _) => format!("the agent ended with exit code {code}{said}"),
             (false, None, Some(signal)) => format!("the agent was killed by signal {signal}"),
             (false, None, None) => "the agent ended; its exit code is not known".to_string(),
         };
@@ -338,16 +375,17 @@ impl Session {
         if surprise {
             let text = format!(
                 "{}: {why}. Start it again with: sm restore {}",
-                self.rec.name, self.rec.name
+                self.rec.name, self.rec.id
             );
             self.notify(NoticeKind::SessionExited, text);
         }
     }
 
+    /// By its id: others may have had its name, or may get it.
     pub(super) fn exited_reason(&self) -> String {
         format!(
             "the session has ended ({}); start it again with: sm restore {}",
-            self.rec.why, self.rec.name
+            self.rec.why, self.rec.id
         )
     }
 
@@ -376,12 +414,12 @@ impl Session {
         self.waiters.clear();
         self.probe = None;
         self.flight_at = None;
-        let name = self.rec.name.clone();
+        let (name, id) = (self.rec.name.clone(), self.rec.id.clone());
         self.become_state(State::Lost, why, now);
         self.notify(
             NoticeKind::SessionLost,
             format!(
-                "{name} is lost: {why}. Its messages wait; bring it back with: sm restore {name}"
+                "{name} is lost: {why}. Its messages wait; bring it back with: sm restore {id}"
             ),
         );
     }

@@ -93,6 +93,10 @@ pub struct Session {
     pub(crate) stranger_at: Timestamp,
     /// Since when the agent's process is gone without anybody having reported its end.
     pub(crate) gone_since: Option<Timestamp>,
+    /// What the program of this launch was showing when it ended.
+    last_output: Option<(u32, String)>,
+    /// The turn in which a handoff was refused last, and why.
+    last_refusal: Option<(crate::ids::TurnId, String)>,
     /// Since when a starting agent shows its prompt.
     pub(crate) ready_since: Option<Timestamp>,
     /// Since when what goes with a handoff is being saved.
@@ -266,6 +270,8 @@ impl Session {
             escaped_at: None,
             stranger_at: Timestamp(0),
             gone_since: None,
+            last_output: None,
+            last_refusal: None,
             ready_since: None,
             preparing: None,
             handoff_at: None,
@@ -312,6 +318,8 @@ impl Session {
             }
             Event::KillAsked => self.kill(now),
             Event::HandoffAsked { handoff, guards } => self.schedule_handoff(handoff, guards, now),
+            Event::HandoffRefused { handoff, why } => self.handoff_refused(handoff, &why, now),
+            Event::LastOutput { launch, text } => self.last_output(launch, text),
             Event::HandoffCancelled => self.cancel_handoff(now),
             Event::Pin(text) => self.pin(text),
             Event::Unpin(text) => self.unpin(&text),

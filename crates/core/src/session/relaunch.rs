@@ -238,7 +238,8 @@ impl Session {
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
-            | HandoffState::RolledBack => {
+            | HandoffState::RolledBack
+            | HandoffState::Refused => {
                 self.clear_is_over(now);
                 self.land_own_flight(now);
                 self.start_successor(now);

@@ -113,7 +113,8 @@ impl Session {
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
-            | HandoffState::RolledBack => return,
+            | HandoffState::RolledBack
+            | HandoffState::Refused => return,
         }
         if handoff.state == HandoffState::Prepared
             && !entered

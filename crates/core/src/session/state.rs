@@ -227,7 +227,8 @@ impl Record {
             | HandoffState::Replaced
             | HandoffState::Cancelled
             | HandoffState::Abandoned
-            | HandoffState::RolledBack => false,
+            | HandoffState::RolledBack
+            | HandoffState::Refused => false,
         });
         match self.state {
             State::Waiting(_) | State::Exited | State::Lost => self.state.word(),

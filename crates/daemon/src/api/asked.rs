@@ -4,7 +4,7 @@
 use super::Shared;
 use super::handoff::{asked_before, cancel_as, own_id, schedule_as};
 use super::types::{HandoffAnswer, HandoffBody};
-use crate::ask::{Ask, BY_HOOK, SCHEDULED, What};
+use crate::ask::{Ask, BY_HOOK, What, scheduled};
 use crate::hub::Handle;
 use axum::Json;
 use sm_core::Trigger;
@@ -61,7 +61,7 @@ pub fn told(answer: &HandoffAnswer) -> String {
     match (&answer.error, answer.status.as_deref()) {
         (Some(error), _) => lines.push(format!("Error: {error}")),
         (None, Some("cancelled")) => lines.push(CANCELLED.to_owned()),
-        (None, _) => lines.push(SCHEDULED.to_owned()),
+        (None, _) => lines.push(scheduled(answer.when).to_owned()),
     }
     if let Some(replaced) = &answer.replaced {
         lines.push(format!(
@@ -80,6 +80,7 @@ pub fn told(answer: &HandoffAnswer) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ask::SCHEDULED;
 
     #[test]
     fn what_an_agent_is_told_by_its_hook() {

@@ -4,7 +4,7 @@
 //! were written for the first session manager expect them. Nothing is written before everything
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
-use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody};
+use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody, When};
 use super::{ApiError, Shared, generate, handoffs, read, run_handoff, sessions};
 use crate::clock;
 use crate::config::Gate;
@@ -33,6 +33,9 @@ const READ_PATIENCE: Duration = Duration::from_secs(5);
 const SELF_ONLY: &str = "sm handoff is self-directed only — requester must equal target session";
 
 pub(super) type Answer = Result<Json<HandoffAnswer>, ApiError>;
+
+/// Of a path that is written down with a refusal.
+const LONGEST_PATH: usize = 4096;
 
 pub(super) fn refused(error: impl Into<String>) -> Answer {
     Ok(Json(HandoffAnswer {
@@ -154,14 +157,61 @@ pub(super) async fn schedule_as(
     {
         return Ok(Json(answer));
     }
-    let now = handle.now();
-    let guards = guards(hub);
-    let profile = kind::profile(now.record.agent);
+    let made = || HandoffId::new(format!("h{}", clock::random_hex(5)));
+    let id = id.map_or_else(made, Ok).map_err(|_| ApiError::gone())?;
     let author = match written_by(trigger, &body) {
         Ok(author) => author,
         Err(error) => return refused(error),
     };
-    let note = body.note.as_deref().map(noted).unwrap_or_default();
+    let by = By {
+        trigger,
+        author,
+        note: body.note.as_deref().map(noted).unwrap_or_default(),
+    };
+    let asked = NewHandoff {
+        id: id.clone(),
+        trigger,
+        author,
+        document: body.file_path.chars().take(LONGEST_PATH).collect(),
+        copy: String::new(),
+        folder: String::new(),
+        note: by.note.clone(),
+        source: String::new(),
+    };
+    let answer = schedule_new(hub, handle, id, by, body).await;
+    if let Ok(Json(HandoffAnswer {
+        error: Some(why), ..
+    })) = &answer
+    {
+        note_refused(handle, asked, why.clone()).await;
+    }
+    answer
+}
+
+/// A refusal is found later where handoffs are looked for. That it could not be written down changes
+/// nothing about it.
+async fn note_refused(handle: &Handle, handoff: NewHandoff, why: String) {
+    match handoff.trigger {
+        Trigger::Agent | Trigger::Person => {}
+        // sm's own attempts are repeated until they fit, and tell nobody anything
+        Trigger::Threshold | Trigger::CompactionImminent | Trigger::Compacted => return,
+    }
+    if let Err(error) = sessions::act(handle, Event::HandoffRefused { handoff, why }).await {
+        tracing::debug!(session = %handle.id, ?error, "a refusal was not written down");
+    }
+}
+
+async fn schedule_new(
+    hub: &Shared,
+    handle: &Handle,
+    id: HandoffId,
+    by: By,
+    body: HandoffBody,
+) -> Answer {
+    let (trigger, author) = (by.trigger, by.author);
+    let now = handle.now();
+    let guards = guards(hub);
+    let profile = kind::profile(now.record.agent);
     if let Some(why) = now
         .record
         .handoff_refusal(profile, trigger, author, guards, clock::now())
@@ -202,11 +252,6 @@ pub(super) async fn schedule_as(
     if let (true, Some(env)) = (ended, body.env) {
         hub.launches.remember(&handle.id, env);
     }
-    let by = By {
-        trigger,
-        author,
-        note,
-    };
     let asked = ask(handle, id, by, guards, &document, &kept).await;
     if ended && !matches!(asked, Ok(Ok(_))) {
         hub.launches.forget(&handle.id);
@@ -224,6 +269,13 @@ pub(super) async fn schedule_as(
             warm(hub, handle);
             Ok(Json(HandoffAnswer {
                 status: Some("scheduled".into()),
+                when: Some(match (ended, now.record.turn_open) {
+                    (true, _) => When::Start,
+                    // whoever asks from inside is in a turn
+                    (false, true) => When::TurnEnd,
+                    (false, false) if trigger == Trigger::Agent => When::TurnEnd,
+                    (false, false) => When::Now,
+                }),
                 replaced: replaced.filter(|replaced| replaced != id.as_str()),
                 id: Some(id.to_string()),
                 copy: Some(copy),
@@ -381,7 +433,17 @@ pub(super) async fn asked_before(
         None => {
             let wanted = id.to_string();
             let row = read::store(hub, move |store| store.handoff(&wanted)).await?;
-            row.and_then(|row| Some((row.session.clone(), handoffs::stored(&row)?.copy)))
+            let stored = row.and_then(|row| Some((row.session.clone(), handoffs::stored(&row)?)));
+            if let Some((_, refusal)) = &stored
+                && refusal.state == HandoffState::Refused
+            {
+                let why = refusal.ended_because().unwrap_or("it was refused");
+                return Ok(Some(HandoffAnswer {
+                    error: Some(why.to_owned()),
+                    ..HandoffAnswer::default()
+                }));
+            }
+            stored.map(|(session, handoff)| (session, handoff.copy))
         }
     };
     Ok(
@@ -471,7 +533,7 @@ async fn keep(hub: &Shared, session: &SessionId, document: &Document) -> Result<
 /// Its id and where its copy is. The inner error: the session has refused it after all.
 async fn ask(
     handle: &Handle,
-    id: Option<HandoffId>,
+    id: HandoffId,
     By {
         trigger,
         author,
@@ -481,8 +543,6 @@ async fn ask(
     document: &Document,
     kept: &Kept,
 ) -> Result<Result<(HandoffId, String), String>, ApiError> {
-    let made = || HandoffId::new(format!("h{}", clock::random_hex(5)));
-    let id = id.map_or_else(made, Ok).map_err(|_| ApiError::gone())?;
     let handoff = NewHandoff {
         id: id.clone(),
         trigger,

@@ -11,6 +11,7 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use serde::{Deserialize, Serialize};
 use sm_core::{Event, Process, SessionId};
+use sm_runtime::Capture;
 use std::time::Duration;
 
 /// A launcher gives up a request after 3 s.
@@ -44,10 +45,7 @@ pub async fn fetch(
     let ticket = hub.launches.fetch(&handle.id, launch).ok_or_else(|| {
         ApiError::conflict(
             "this launch was already fetched, or the daemon was started anew since",
-            format!(
-                "start it again with: sm restore {}",
-                handle.now().record.name
-            ),
+            format!("start it again with: sm restore {}", handle.now().record.id),
         )
     })?;
     Ok(Json(LaunchView {
@@ -103,6 +101,43 @@ async fn heard(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result
     }
 }
 
+/// How long a program's terminal is looked at after its end.
+const LOOK_PATIENCE: Duration = Duration::from_millis(500);
+/// Lines of it that may say why it ended.
+const LAST_LINES: usize = 6;
+
+/// A program that could not begin has said why, and its terminal is closed next.
+async fn last_output(hub: &Shared, handle: &Handle, event: &Event) {
+    let &Event::Exited {
+        launch,
+        code: Some(code),
+        ..
+    } = event
+    else {
+        return;
+    };
+    let now = handle.now();
+    let pane = now.extra.terminal.as_ref().and_then(|t| t.pane_id());
+    let (Some(pane), true) = (pane, code != 0 && now.record.turn.0 == 0) else {
+        return;
+    };
+    let what = Capture {
+        colours: false,
+        history_lines: 0,
+    };
+    let looking = hub.tmux.capture(pane, what);
+    let Ok(Ok(screen)) = tokio::time::timeout(LOOK_PATIENCE, looking).await else {
+        return;
+    };
+    let lines = screen.lines.iter().map(|line| line.trim());
+    let mut last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    let first = last.len().saturating_sub(LAST_LINES);
+    let text = last.split_off(first).join(" ");
+    let text = sm_ledger::redact::redact(&text).text.into_owned();
+    // Whoever cannot be told goes without it.
+    let _ = super::sessions::act(handle, Event::LastOutput { launch, text }).await;
+}
+
 /// What a launcher whose agent has ended does next.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(rename_all = "snake_case", tag = "action")]
@@ -128,7 +163,10 @@ pub async fn exited(
 ) -> Result<Json<NextView>, ApiError> {
     let handle = session(&hub, &id)?;
     proven(&hub, &handle, &headers, peer)?;
-    heard(&hub, &handle, "exited", &body).await?;
+    if let Some(event) = event(&hub, &handle, "exited", &body)? {
+        last_output(&hub, &handle, &event).await;
+        super::sessions::act(&handle, event).await?;
+    }
     let mut seen = handle.subscribe();
     let decided = async {
         loop {

@@ -545,7 +545,7 @@ pub async fn wait(
         )
     };
     let hint = match reached {
-        true => format!("start it again: sm restore {}", view.name),
+        true => format!("start it again: sm restore {}", view.id),
         false => format!("look at it: sm show {}", view.name),
     };
     Ok((
@@ -590,7 +590,8 @@ pub async fn attach(
                 now.record.why
             ),
             format!(
-                "read its output with: sm output {name}; start it again with: sm restore {name}"
+                "read its output with: sm output {0}; start it again with: sm restore {0}",
+                now.record.id
             ),
         ));
     };

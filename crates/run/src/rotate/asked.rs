@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use sm_core::{Author, Trigger};
 use sm_daemon::api::told_by_hook;
-use sm_daemon::api::types::{HandoffAnswer, HandoffBody};
+use sm_daemon::api::types::{HandoffAnswer, HandoffBody, When};
 use sm_daemon::ask::{Ask, What, secret_hash};
 use sm_daemon::config::Gate;
 use sm_daemon::handoff::{Sources, Verdict, judge, read, verdict};
@@ -61,8 +61,13 @@ impl Session {
             Some(_) => return refused("id is not 4 to 32 letters and digits"),
             None => format!("h{}", clock::random_hex(5)),
         };
+        let when = match (body.person, self.lock().turn_since) {
+            (true, None) => When::Now,
+            (true, Some(_)) | (false, _) => When::TurnEnd,
+        };
         let scheduled = |replaced, warnings| HandoffAnswer {
             status: Some("scheduled".into()),
+            when: Some(when),
             id: Some(id.clone()),
             replaced,
             warnings,

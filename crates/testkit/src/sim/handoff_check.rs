@@ -55,7 +55,8 @@ fn rank(state: HandoffState) -> u32 {
         | HandoffState::Replaced
         | HandoffState::Cancelled
         | HandoffState::Abandoned
-        | HandoffState::RolledBack => 9,
+        | HandoffState::RolledBack
+        | HandoffState::Refused => 9,
     }
 }
 
@@ -128,6 +129,7 @@ impl World {
             }
             HandoffState::Cancelled
             | HandoffState::Replaced
+            | HandoffState::Refused
             | HandoffState::Scheduled
             | HandoffState::Prepared
             | HandoffState::Cleared
@@ -385,7 +387,7 @@ impl World {
                 HandoffState::Scheduled | HandoffState::Prepared | HandoffState::Cleared => {
                     taken <= 1 && self.daemon.session.record().state == State::Exited
                 }
-                HandoffState::Cancelled | HandoffState::Replaced => {
+                HandoffState::Cancelled | HandoffState::Replaced | HandoffState::Refused => {
                     taken == 0 && row.left.is_empty()
                 }
                 HandoffState::Abandoned => taken == 0,

@@ -507,7 +507,9 @@ fn messages_to_an_exited_session_fail_at_once_and_to_a_lost_one_wait() {
         panic!("{:?}", b.receipt("m1"))
     };
     assert!(
-        reason.contains("exit code 3") && reason.contains("sm restore api"),
+        reason.contains("exit code 3")
+            && reason.contains("sm restore ")
+            && !reason.contains("sm restore api"),
         "{reason}"
     );
     let mut b = Bench::idle();
@@ -649,4 +651,33 @@ fn after_a_crash_a_pasted_text_gets_its_enter_and_a_lost_one_is_pasted_again() {
         }
     }
     assert!(pasted(&outcome), "pasted again after {looks} looks");
+}
+
+#[test]
+fn a_program_that_cannot_begin_is_ended_in_its_own_words() {
+    let ended = |b: &mut Bench, launch: u32| {
+        b.on(Event::LastOutput {
+            launch,
+            text: "sm agent\n  error: no model:   set ANTHROPIC_API_KEY\u{1b}[0m".into(),
+        });
+        b.exits(1, 2);
+        b.session.record().why.clone()
+    };
+    let starting = || {
+        let mut b = Bench::new();
+        b.on(Event::LaunchAsked { fresh: false });
+        b.started(1);
+        b
+    };
+    let mut b = starting();
+    let why = ended(&mut b, 1);
+    assert!(
+        why.contains("exit code 2") && why.contains("no model: set ANTHROPIC_API_KEY"),
+        "{why}"
+    );
+    // of another launch, or after it has worked, the screen says nothing about the end
+    let mut b = starting();
+    assert!(!ended(&mut b, 7).contains("no model"));
+    let mut b = Bench::working();
+    assert!(!ended(&mut b, 1).contains("no model"));
 }

@@ -181,3 +181,28 @@ fn what_the_run_hands_over_is_in_the_history_once() {
     assert!(bench.session.record().open_handoff().is_none());
     assert_eq!(tell(&mut bench, told), Outcome::default());
 }
+
+#[test]
+fn closing_the_terminal_of_a_run_is_no_alarm() {
+    let mut bench = bench();
+    let launch = bench.session.record().launch;
+    let exited = |signal| Event::Exited {
+        launch,
+        code: None,
+        signal: Some(signal),
+    };
+    let outcome = bench.on(exited(1));
+    assert_eq!(bench.state(), "exited");
+    assert_eq!(bench.session.record().why, "its terminal was closed");
+    assert!(bench.session.record().ending, "nobody has to be told");
+    let told = |outcome: &Outcome| {
+        outcome
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Notify(_)))
+    };
+    assert!(!told(&outcome), "{:?}", outcome.effects);
+    // any other signal is
+    let mut bench = self::bench();
+    assert!(told(&bench.on(exited(9))));
+}

@@ -88,6 +88,18 @@ pub struct GenerateBody {
     pub focus: String,
 }
 
+/// When a scheduled handoff happens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum When {
+    TurnEnd,
+    Now,
+    Start,
+    /// A newer daemon's.
+    #[serde(other)]
+    Other,
+}
+
 /// What became of a request for a handoff. A refusal has `error` and nothing else.
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 #[serde(default)]
@@ -97,6 +109,10 @@ pub struct HandoffAnswer {
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
+    /// When the context is left: `turn_end` (of the turn that runs), `now` (none runs) or `start` (its
+    /// agent has ended and is started again for it).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub when: Option<When>,
     /// Our copy of the document.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub copy: Option<String>,

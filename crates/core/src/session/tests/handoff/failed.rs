@@ -100,3 +100,33 @@ fn what_ended_says_so_itself_and_a_restore_knows() {
     bench.on(Event::LaunchAsked { fresh: false });
     assert_eq!(told(&bench), None);
 }
+
+#[test]
+fn a_refused_one_is_in_the_history_once_a_turn_and_changes_nothing() {
+    let mut b = Bench::working();
+    let refused = |id: &str, why: &str| {
+        let Event::HandoffAsked { handoff, .. } = asked(id, Trigger::Agent) else {
+            panic!("it is one")
+        };
+        Event::HandoffRefused {
+            handoff,
+            why: why.to_owned(),
+        }
+    };
+    let outcome = b.on(refused("h1", "the document is empty"));
+    let [row] = outcome.handoffs.as_slice() else {
+        panic!("{:?}", outcome.handoffs)
+    };
+    assert_eq!(row.state, HandoffState::Refused);
+    assert_eq!(row.ended_because(), Some("the document is empty"));
+    assert!(row.done_at.is_some() && row.to.is_none());
+    assert!(b.session.record().handoff.is_none(), "nothing is under way");
+    // an agent that repeats itself does not fill the history
+    assert!(
+        b.on(refused("h2", "the document is empty"))
+            .handoffs
+            .is_empty()
+    );
+    assert_eq!(b.on(refused("h3", "it is a folder")).handoffs.len(), 1);
+    assert_eq!(b.state(), "working");
+}
