@@ -7,15 +7,11 @@ use crate::handoff;
 use crate::hub::{Handle, Hub};
 use crate::ledger;
 use crate::pins;
-use sm_client::files;
 use sm_core::{Handoff, HandoffId, Timestamp};
 use sm_ledger::redact::redact;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Our copies are no longer than what was accepted.
-const LARGEST: u64 = 64 << 20;
 
 /// Claude shows a preview only beyond 10,000 characters, Codex cuts the middle out.
 const BUDGET: usize = ledger::BUDGET;

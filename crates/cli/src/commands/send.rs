@@ -264,7 +264,9 @@ impl Text {
 
     /// With a word that stands before the others.
     fn read_after(&self, first: Option<&str>) -> Result<String> {
-        let words = first.into_iter().chain(self.text.iter().map(String::as_str));
+        let words = first
+            .into_iter()
+            .chain(self.text.iter().map(String::as_str));
         let words: Vec<&str> = words.collect();
         let text = match (&self.file, words.as_slice()) {
             (Some(_), [_, ..]) => {

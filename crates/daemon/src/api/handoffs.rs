@@ -6,7 +6,6 @@ use crate::clock::rfc3339;
 use axum::Json;
 use axum::extract::{Path, Query, State};
 use serde::Deserialize;
-use sm_client::files;
 use sm_core::{ArtifactKind, Handoff, SessionId};
 use sm_store::HandoffRow;
 use std::path::{Path as FilePath, PathBuf};

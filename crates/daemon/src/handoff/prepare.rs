@@ -15,9 +15,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Our copies are no longer than what was accepted.
-const LARGEST: u64 = 64 << 20;
-
 const SNAPSHOT_LINES: usize = 2000;
 /// What takes longer is done without.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -135,7 +135,9 @@ fn slash_commands() {
         assert_eq!(parse(text.trim()), Some(command.clone()));
         let given = match command {
             Slash::Handoff { focus, .. } => focus,
-            Slash::Resume(name)
+            Slash::Compact(name)
+            | Slash::Export(name)
+            | Slash::Resume(name)
             | Slash::Model(name)
             | Slash::Thinking(name)
             | Slash::Title(name) => name,
@@ -143,7 +145,12 @@ fn slash_commands() {
                 assert!(COMMANDS.iter().all(|known| known.name != name), "{name}");
                 Some(name)
             }
-            Slash::UndoHandoff | Slash::New | Slash::Context | Slash::Help | Slash::Quit => None,
+            Slash::UndoHandoff
+            | Slash::New
+            | Slash::Fork
+            | Slash::Context
+            | Slash::Help
+            | Slash::Quit => None,
         };
         if let Some(given) = given {
             assert!(
