@@ -115,8 +115,10 @@ impl Here {
             return Ok(lane(name)); // what is wrong with it is said by whoever loads
         }
         let global = ChannelName::global();
-        let Some((current, status)) = current(&global).ok().flatten() else {
-            return Ok(lane(name));
+        let (current, status) = match current(&global) {
+            Ok(Some(found)) => found,
+            Ok(None) => return Ok(lane(name)),
+            Err(_) => return Ok(lane(global)), // it may be ours: whoever loads says what is wrong
         };
         let here = std::env::current_dir().unwrap_or_default();
         if is_same_work(Path::new(&current.working_dir), &here) {

@@ -109,7 +109,8 @@ fn waiting_ends_with_0_1_or_3() {
         .filter(|seen| seen.target.contains("/wait"))
         .map(|seen| seen.target)
         .collect();
-    assert_eq!(slices[0], "/sessions/api-id/wait?for=idle&timeout_ms=20000");
+    // in between it is looked whether it waits for a person
+    assert_eq!(slices[0], "/sessions/api-id/wait?for=idle&timeout_ms=2000");
 }
 
 #[test]

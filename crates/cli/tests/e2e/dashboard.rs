@@ -391,7 +391,7 @@ const WRITER: &str = r##"#!/bin/sh
 echo "$@" > "$HOME/asked"
 if test -e "$HOME/hold"; then exec sleep 600; fi
 if test -e "$HOME/fail"; then echo "Handoff failed: no key for any model" >&2; exit 1; fi
-printf '{"document":"# Objective\\nGo on.\\n\\n# State\\nHalf.\\n\\n# Next\\nThe rest.\\n","told":"by a script"}'
+printf '{"document":"# Objective\\nGo on.\\n\\n# State\\nHalf.\\n\\n# Next\\nThe rest.\\n","told":"by a script","author":"model","unfit":[]}'
 "##;
 
 #[test]

@@ -255,9 +255,21 @@ fn every_refusal_is_an_answer_that_says_what_to_fix_and_nothing_is_written() {
     assert!(text(&world.ask(&request).1["error"]).contains(SELF_ONLY));
 
     assert_eq!(files(&handoffs_dir(&world)), [] as [PathBuf; 0]);
-    assert_eq!(world.get("/handoffs"), json!([]));
+    only_refused(&world);
     assert_eq!(world.show("api")["last_handoff_path"], Value::Null);
     turn.end();
+}
+
+/// Whatever was asked for is in the history with its reason, and nothing else happened.
+fn only_refused(world: &World) {
+    let all = world.get("/handoffs");
+    let all = all.as_array().unwrap();
+    assert!(!all.is_empty());
+    for handoff in all {
+        assert_eq!(handoff["state"], "refused", "{handoff}");
+        let why = text(&handoff["steps"][0]["text"]);
+        assert!(why.starts_with("refused: "), "{handoff}");
+    }
 }
 
 #[test]
@@ -293,7 +305,7 @@ fn a_document_that_looks_unfinished_is_taken_with_a_warning_or_has_to_be_confirm
     let path = template(&world);
     let answer = turn.hand_off(&world, &path);
     assert!(text(&answer["error"]).contains("--force"), "{answer}");
-    assert_eq!(world.get("/handoffs"), json!([]));
+    only_refused(&world);
     let body = json!({"requester_session_id": turn.id, "file_path": path, "force": true});
     let (_, answer) = post(&world, &turn.id, &body, Some(&turn.secret));
     assert_eq!(answer["status"], "scheduled", "{answer}");
