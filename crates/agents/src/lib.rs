@@ -24,6 +24,7 @@ mod sgr;
 mod shell;
 pub mod surgery;
 pub mod tool_call;
+pub mod tried;
 mod wrapped;
 
 pub use kind::{Tail, answer, parse_hook, paste_fit, profile, read_screen, read_title};

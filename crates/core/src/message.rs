@@ -121,6 +121,10 @@ pub enum Hold {
     NotShown,
     /// An agent that is driven over its socket has not called.
     NotReached,
+    /// The agent took it and ended before it was in its record.
+    NotRecorded,
+    /// A draft is waited for a little.
+    BesideDraft,
 }
 
 impl Hold {
@@ -166,6 +170,12 @@ impl Hold {
             }
             Self::NotReached => {
                 "the agent has not called sm for messages; it goes in as soon as it does"
+            }
+            Self::BesideDraft => {
+                "somebody's half-typed text is in the composer; it waits a little for that to be sent, then it goes in beside it, which agents label as a notification"
+            }
+            Self::NotRecorded => {
+                "the agent took it and ended before it had written it down, so its conversation lacks it; run `sm restore` and it is given again"
             }
         }
     }
@@ -318,6 +328,7 @@ impl Message {
                 about: None,
                 altered: None,
                 taken: None,
+                returned: false,
                 state: MessageState::Queued,
             },
             text: new.text,
@@ -351,6 +362,9 @@ pub struct MessageMeta {
     /// The context that was first proven to have it, and when that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<(Generation, Timestamp)>,
+    /// An agent took it and ended before it had written it down: it is given again, once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub returned: bool,
     #[serde(flatten)]
     pub state: MessageState,
 }
@@ -359,9 +373,14 @@ impl MessageMeta {
     /// What its sender has to know of how far it has come.
     pub fn reason(&self) -> Option<String> {
         let altered = self.altered.clone().filter(|_| self.state.reached_agent());
-        match (self.state.reason(), altered) {
-            (Some(reason), Some(altered)) => Some(format!("{reason}; {altered}")),
-            (reason, altered) => reason.or(altered),
-        }
+        let again = self.returned.then(|| {
+            "given again: the agent that took it first ended before it had written it down"
+                .to_owned()
+        });
+        let parts: Vec<String> = [self.state.reason().or(again), altered]
+            .into_iter()
+            .flatten()
+            .collect();
+        (!parts.is_empty()).then(|| parts.join("; "))
     }
 }

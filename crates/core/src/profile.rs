@@ -66,6 +66,9 @@ pub struct Profile {
     pub stashes: bool,
     /// The command that goes back to another conversation in the running agent. Pure.
     pub resume_command: Option<fn(&ConversationId) -> String>,
+    /// How a text that would be run as a command ([`PasteFit::Command`]) is pasted so that it is a
+    /// text. None: it cannot be.
+    pub paste_as_text: fn(&str) -> Option<PasteFit>,
 }
 
 /// How a text gets into an agent.
@@ -121,6 +124,15 @@ pub enum PasteFit {
 }
 
 impl PasteFit {
+    /// Pasted behind a few characters, which arrive with it.
+    pub fn behind(lead: &str, text: &str) -> Option<Self> {
+        let arrives = format!("{lead}{text}");
+        Some(Self::Changed {
+            pastes: vec![arrives.clone()],
+            arrives,
+        })
+    }
+
     /// For a program that takes everything as it is, but for texts that begin with one of these.
     pub fn unless_command(text: &str, prefixes: &[char]) -> Self {
         if text.trim().is_empty() {

@@ -101,6 +101,8 @@ fn watch_by_config(hub: &Hub, session: &mut Session, extra: &Extra) {
     monitor.enabled &= record.host != Host::Run;
     monitor.window = extra.compact_window;
     session.set_monitor(monitor);
+    let patience = hub.config.delivery.wait_for_draft.unwrap_or_default();
+    session.set_draft_patience(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
 }
 
 /// What the actor's loop does next.

@@ -27,7 +27,10 @@ pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
     watch_status(&seat);
     let reach = seat.sources.read(&seat.handle).await;
     seat.hub.ledgers.touch(&seat.record.id); // where no watcher tells it
-    let said = seat.extra.begun.is_some() && seat.extra.begun == seat.record.conversation;
+    // a process that has ended makes no record any more
+    let said = seat.record.process.is_some()
+        && seat.extra.begun.is_some()
+        && seat.extra.begun == seat.record.conversation;
     let transcript_read = is_read(place, reach, said);
     let alive = seat.record.process.map(|own| {
         sm_client::process::Process {

@@ -3,13 +3,13 @@
 
 use crate::actor::{Actor, Wake};
 use crate::archive;
-use crate::hub::{Handle, Hub};
+use crate::hub::{Handle, Hub, lock};
 use crate::launch;
 use crate::perform::{self, Told};
 use crate::stored::{RunHost, Stored, Terminal};
 use crate::watch::Changed;
 use sm_agents::kind;
-use sm_core::{Event, Message, MessageMeta, Session, SessionId};
+use sm_core::{Event, Message, MessageMeta, Record, Session, SessionId};
 use sm_runtime::PaneInfo;
 use sm_store::{Loaded, OutboxRow};
 use std::collections::{HashMap, HashSet, VecDeque};
@@ -71,13 +71,10 @@ pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sen
             .to_string_lossy()
             .into_owned();
         let profile = *kind::profile(stored.record.agent);
-        let session = Session::restore(
-            stored.record,
-            profile,
-            folder,
-            open.remove(row.id.as_str()).unwrap_or_default(),
-            finals.remove(row.id.as_str()).unwrap_or_default(),
-        );
+        let open = open.remove(row.id.as_str()).unwrap_or_default();
+        let mut finals = finals.remove(row.id.as_str()).unwrap_or_default();
+        add_unrecorded(hub, &stored.record, &open, &mut finals);
+        let session = Session::restore(stored.record, profile, folder, open, finals);
         let (actor, handle) = Actor::new(Arc::clone(hub), session, stored.extra);
         let (tx, rx) = oneshot::channel();
         hub.sessions.add(handle);
@@ -85,6 +82,26 @@ pub fn revive(hub: &Arc<Hub>, loaded: Loaded) -> HashMap<SessionId, oneshot::Sen
         waiting.insert(id, tx);
     }
     waiting
+}
+
+/// Messages that came to an end and are not in the agent's record yet: they may be given again, so
+/// they come with their texts.
+fn add_unrecorded(hub: &Hub, record: &Record, open: &[Message], finals: &mut VecDeque<Message>) {
+    let ids = record.unrecorded.iter().flat_map(|u| &u.messages);
+    for id in ids.filter(|id| !open.iter().any(|m| &m.meta.id == *id)) {
+        let row = lock(&hub.reader).message(record.id.as_str(), id.as_str());
+        let Ok(Some(row)) = row else {
+            hub.problem(format!("message {id} cannot be read"));
+            continue;
+        };
+        if let Ok(meta) = serde_json::from_str::<MessageMeta>(&row.meta) {
+            finals.retain(|m| &m.meta.id != id);
+            finals.push_back(Message {
+                meta,
+                text: row.text,
+            });
+        }
+    }
 }
 
 /// Tells every session whether its terminal still lives; says which do not.

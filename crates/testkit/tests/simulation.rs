@@ -115,6 +115,32 @@ fn killed_at_every_point_of_a_paste() {
     }
 }
 
+/// The agent's hook has proven it, the agent is killed, and its record lacks it.
+#[test]
+fn killed_at_every_point_of_a_prompt_that_was_never_written_down() {
+    for (agent, with_terminal) in [
+        (AgentKind::Claude, false),
+        (AgentKind::Claude, true),
+        (AgentKind::Codex, false),
+    ] {
+        with_every_crash(agent, |world| {
+            let mut world = world.idle();
+            world.with_faults(|faults| faults.record_lost = 1_000);
+            world.send_as(message(0, Mode::Sequential));
+            world.run_until(60_000, |w| !w.said().is_empty());
+            match with_terminal {
+                true => world.act(Act::TerminalGone),
+                false => world.crash_agent(),
+            }
+            world.faults_over();
+            world.run_for(4_000);
+            world.act(Act::Restore);
+            world.act_later(30_000, Act::Restore); // if the first one was lost with the daemon
+            world
+        });
+    }
+}
+
 #[test]
 fn killed_at_every_point_of_answers_inside_and_at_the_end_of_a_turn() {
     for agent in [AgentKind::Claude, AgentKind::Codex] {

@@ -44,6 +44,7 @@ pub const PROFILE: Profile = Profile {
     }),
     stashes: true,
     resume_command: Some(|conversation| format!("/resume {conversation}")),
+    paste_as_text: paste::as_text,
 };
 
 /// Between 33,000 and 23,000 tokens before the end the program compacts in good time: held up, it

@@ -59,9 +59,37 @@ pub fn fit(text: &str) -> PasteFit {
     }
 }
 
+/// What stands before a text that would be a command: a blank, which arrives. A line end would be
+/// taken off again, and what cannot be seen is removed with a warning by newer versions.
+const LEAD: &str = " ";
+
+/// A text that would be run as a command, pasted so that it is a prompt.
+pub fn as_text(text: &str) -> Option<PasteFit> {
+    match fit(&format!("{LEAD}{text}")) {
+        PasteFit::Exact { pastes } => Some(PasteFit::Changed {
+            pastes,
+            arrives: format!("{LEAD}{text}"),
+        }),
+        changed @ PasteFit::Changed { .. } => Some(changed),
+        PasteFit::Command | PasteFit::Empty => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_is_a_text_behind_a_blank() {
+        for text in ["/help", "!ls -l", "#note", "/a\nb\nc\nd\ne"] {
+            assert_eq!(fit(text), PasteFit::Command, "{text}");
+            let Some(PasteFit::Changed { pastes, arrives }) = as_text(text) else {
+                panic!("{text}");
+            };
+            assert_eq!(arrives, format!(" {text}"));
+            assert!(pastes.concat().starts_with(&arrives), "{pastes:?}");
+        }
+    }
 
     #[test]
     fn what_arrives() {

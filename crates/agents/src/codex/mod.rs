@@ -48,6 +48,7 @@ pub const PROFILE: Profile = Profile {
     }),
     stashes: false,
     resume_command: None,
+    paste_as_text: |_| None,
 };
 
 /// The answer to Stop arrives inside markup: these characters escaped, the ends trimmed.

@@ -27,6 +27,7 @@ pub const PROFILE: Profile = Profile {
     clear: None,
     stashes: false,
     resume_command: None,
+    paste_as_text: |_| None,
 };
 
 /// The program as it is, with its arguments; a prompt has to be pasted.

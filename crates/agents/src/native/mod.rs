@@ -38,6 +38,7 @@ pub const PROFILE: Profile = Profile {
     }),
     stashes: false,
     resume_command: Some(|conversation| format!("/resume {conversation}")),
+    paste_as_text: |_| None,
 };
 
 /// Nothing is pasted: this only tells commands from prompts.

@@ -26,7 +26,7 @@ fn a_first_prompt_arrives_whatever_it_begins_with() {
     };
     for (name, prompt, way) in [
         ("plain", "the first words\n\tand more", "launch_argument"),
-        ("slash", "/clear is no command here", "mailbox"),
+        ("slash", "/clear is no command here", "paste"),
     ] {
         let mut args = vec!["--prompt", prompt];
         args.extend(FREE);

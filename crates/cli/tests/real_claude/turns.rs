@@ -20,11 +20,11 @@ fn texts_arrive_byte_for_byte_and_proven() {
         (lines.trim_end(), "paste"),
         (big.as_str(), "paste"),
         ("three\nshort\nlines\n", "paste"),
-        ("/help is a text here", "mailbox"),
-        ("!ls is a text here", "mailbox"),
-        ("# is a text here", "mailbox"),
+        ("/help is a text here", "paste"),
+        ("!ls is a text here", "paste"),
+        ("# is a text here", "paste"),
         ("a\ttab, an emoji 👩‍👩‍👧 and é", "mailbox"),
-        ("a line end\n", "mailbox"),
+        ("a line end", "paste"),
         ("  blanks before, a backslash after \\", "paste"),
     ];
     for (text, way) in texts {
@@ -34,7 +34,10 @@ fn texts_arrive_byte_for_byte_and_proven() {
         let request = world.request_with(text);
         if way == "paste" {
             assert!(
-                texts_of(&request).iter().any(|block| block == text),
+                // behind a blank where it would be a command
+                texts_of(&request)
+                    .iter()
+                    .any(|block| block == text || block.strip_prefix(' ') == Some(text)),
                 "{:?} is not a prompt of its own",
                 shorten(text)
             );
@@ -257,4 +260,37 @@ fn answers_of_the_newest_can_be_read_when_it_is_idle() {
         return;
     };
     crate::common::ask::answers_can_be_read(&world, &FREE);
+}
+
+/// Nothing but a person's prompt: neither a command nor a notification.
+#[test]
+fn what_begins_like_a_command_is_a_prompt() {
+    let Some(world) = claude("what_begins_like_a_command_is_a_prompt") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    world.send_wait("api", "hello", &[]);
+    world.wait_state("api", "idle");
+    for text in [
+        "/compact is a word",
+        "/clear",
+        "!touch ran.txt",
+        "#note this",
+        "/a\nwith\nmany\nlines\nof\ntext",
+    ] {
+        let message = world.send_wait("api", text, &[]);
+        assert_eq!(message["way"], "paste", "{message}");
+        let request = world.request_with(text);
+        let told = texts_of(&request);
+        let whole = told.iter().rev().find(|t| t.contains(text)).unwrap();
+        assert_eq!(whole.trim(), text, "as it is: {told:?}");
+        assert!(!whole.contains("NOT USER INPUT"), "{whole}");
+        world.wait_state("api", "idle");
+    }
+    let shown = world.show("api");
+    assert_eq!(
+        (&shown["generation"], &shown["compactions"]),
+        (&1.into(), &0.into())
+    );
+    assert!(!world.env.project().join("ran.txt").exists());
 }

@@ -109,6 +109,7 @@ impl Session {
     ) {
         self.close_turn(" (its context was left)");
         self.person_went_on();
+        self.leave_unrecorded();
         self.rec.generation = self.rec.generation.next();
         self.rec.compactions = 0;
         self.rec.usage = None;

@@ -5,10 +5,10 @@ use super::landing::DEAF;
 use super::{Flight, Phase, Session, State};
 use crate::effect::{Answer, Effect, EntryKind, Handing, Key};
 use crate::ids::{MessageId, RequestId, Timestamp};
-use crate::message::{Hold, Message, Mode, Purpose, Way};
+use crate::message::{Hold, Message, MessageState, Mode, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
-use crate::words;
+use crate::{comparable, words};
 
 /// A held message is looked at again after this, then twice that, up to the longest.
 const RECHECK: i64 = 1_000;
@@ -16,6 +16,9 @@ const RECHECK_LONGEST: i64 = 10_000;
 /// An agent shows this late that it is idle, after its hook has said so; looked at this often.
 const LAG: i64 = 1_500;
 const LAG_LOOK: i64 = 30;
+
+/// A person's draft is waited for so long before a message goes in beside it.
+pub(super) const DRAFT_PATIENCE: i64 = 10_000;
 
 /// Two Escapes in this time open a menu of the agent's if its turn has just ended by itself.
 const ESCAPES_APART: i64 = 2_000;
@@ -34,6 +37,7 @@ impl Session {
             State::Exited => {
                 let reason = self.exited_reason();
                 self.fail_all(&reason, now);
+                self.hold(Hold::NotRecorded, now); // what is left
             }
             State::Lost => self.hold(Hold::Lost, now),
             State::Starting => self.hold(Hold::Starting, now),
@@ -63,7 +67,8 @@ impl Session {
     /// cannot be merged, waits with it, and whoever comes after that one as well.
     fn with_company(&self, first: MessageId) -> Vec<MessageId> {
         let alone = self.message(&first).is_none_or(|m| {
-            m.meta.raw || !self.waiters.is_empty() || !self.looks_like_command(&words::spoken(m))
+            let fit = self.fit(std::slice::from_ref(&first), Way::Paste);
+            m.meta.raw || !self.waiters.is_empty() || fit != PasteFit::Command
         });
         let next = self.in_order().find(|m| m.meta.id != first);
         match next.filter(|m| !m.meta.raw) {
@@ -226,7 +231,8 @@ impl Session {
                 PasteFit::Command => self.mail_or_hold(&message, Hold::LooksLikeCommand, now),
                 // the composer would change it: the mailbox does not
                 PasteFit::Changed { arrives, .. }
-                    if !self.waiters.is_empty() && arrives != words::spoken(&message) =>
+                    if !self.waiters.is_empty()
+                        && !comparable::same(&arrives, &words::spoken(&message)) =>
                 {
                     self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
                 }
@@ -264,6 +270,11 @@ impl Session {
                 let guard = evidence.screen.as_ref().map(|screen| screen.mark.clone());
                 self.stash(flight.no, guard, now);
             }
+            Some(Composer::Draft | Composer::DraftOverStash)
+                if self.prefers_to_wait(&message, now) =>
+            {
+                self.held_for_now(Hold::BesideDraft, now);
+            }
             Some(Composer::Draft | Composer::DraftOverStash) => {
                 self.mail_or_hold(&message, Hold::Draft, now);
             }
@@ -276,6 +287,24 @@ impl Session {
             }
             Some(Composer::Hidden) | None => self.held_for_now(Hold::UnknownScreen, now),
         }
+    }
+
+    /// A prompt of its own is worth a little time: what comes through the mailbox is labelled by
+    /// agents as not the user's. What is urgent does not wait.
+    fn prefers_to_wait(&self, message: &Message, now: Timestamp) -> bool {
+        let mailed = !self.waiters.is_empty() && !message.meta.raw;
+        let since = match message.meta.state {
+            MessageState::Held {
+                why: Hold::BesideDraft,
+            } => message.meta.changed_at,
+            _ => now,
+        };
+        mailed && message.meta.mode != Mode::Urgent && now.since(since) < self.draft_patience
+    }
+
+    /// How long a draft is waited for; from the configuration, whenever that is read.
+    pub fn set_draft_patience(&mut self, ms: i64) {
+        self.draft_patience = ms;
     }
 
     /// A handoff may put a person's draft aside, where it comes back by itself.

@@ -35,18 +35,22 @@ impl Session {
     /// What becomes of the flight's text when it is pasted; a raw one is typed as it is.
     pub(super) fn flight_fit(&self) -> Option<PasteFit> {
         let flight = self.rec.flight.as_ref()?;
-        let text = self.compose(&flight.messages, flight.way);
-        let raw = self
-            .queue
-            .iter()
-            .any(|m| m.meta.raw && flight.messages.contains(&m.meta.id));
-        let fit = (self.profile.paste_fit)(&text);
-        Some(match fit {
+        Some(self.fit(&flight.messages, flight.way))
+    }
+
+    /// What becomes of these messages when they are pasted.
+    pub(super) fn fit(&self, messages: &[MessageId], way: Way) -> PasteFit {
+        let text = self.compose(messages, way);
+        let known = self.queue.iter().chain(&self.finals);
+        let mut raw = known.filter(|m| m.meta.raw);
+        let raw = raw.any(|m| messages.contains(&m.meta.id));
+        match (self.profile.paste_fit)(&text) {
             PasteFit::Command | PasteFit::Empty if raw => PasteFit::Exact { pastes: vec![text] },
             // no other way is open to it
             PasteFit::Changed { pastes, .. } if raw => PasteFit::Exact { pastes },
+            PasteFit::Command => (self.profile.paste_as_text)(&text).unwrap_or(PasteFit::Command),
             fit => fit,
-        })
+        }
     }
 
     pub(super) fn flight_pastes(&self) -> Option<Vec<String>> {
@@ -61,10 +65,10 @@ impl Session {
         let flight = self.rec.flight.as_ref()?;
         if flight.phase == Phase::Interrupting {
             let unspoken = self.unspoken()?;
-            let text = self.compose(&[unspoken], Way::Paste);
-            return Some(match (self.profile.paste_fit)(&text) {
+            let unspoken = [unspoken];
+            return Some(match self.fit(&unspoken, Way::Paste) {
                 PasteFit::Exact { pastes } | PasteFit::Changed { pastes, .. } => pastes.concat(),
-                PasteFit::Command | PasteFit::Empty => text,
+                PasteFit::Command | PasteFit::Empty => self.compose(&unspoken, Way::Paste),
             });
         }
         match flight.way {
@@ -97,6 +101,7 @@ impl Session {
         let texts: Vec<String> = self
             .queue
             .iter()
+            .chain(&self.finals) // those whose record is awaited have their text
             .filter(|m| ids.contains(&m.meta.id))
             .map(|m| {
                 let text = words::spoken(m);
@@ -372,18 +377,12 @@ impl Session {
             return;
         }
         let way = flight.way;
-        let ours = match (way, self.flight_fit()) {
-            (Way::Paste, Some(PasteFit::Changed { arrives, .. })) => arrives,
-            (
-                Way::Paste | Way::HookAnswer | Way::StopAnswer | Way::Mailbox | Way::LaunchArgument,
-                _,
-            ) => self.compose(&flight.messages, way),
-        };
         let entered = way == Way::Paste && flight.may_be_entered();
-        let ours = comparable::same(text, &ours)
+        let ours = self.given(&flight.messages, way);
+        let is_ours = comparable::same(text, &ours)
             || comparable::holds(text, &ours)
             || (entered && comparable::is_stripped(text, &ours));
-        if ours {
+        if is_ours {
             self.note_alterations(text);
             self.proven(way, proof, now);
         } else if entered && !flight.doubtful {
@@ -415,6 +414,17 @@ impl Session {
         }
     }
 
+    /// What these messages are once they have arrived by that way.
+    pub(super) fn given(&self, messages: &[MessageId], way: Way) -> String {
+        match (way, self.fit(messages, way)) {
+            (Way::Paste, PasteFit::Changed { arrives, .. }) => arrives,
+            (
+                Way::Paste | Way::HookAnswer | Way::StopAnswer | Way::Mailbox | Way::LaunchArgument,
+                _,
+            ) => self.compose(messages, way),
+        }
+    }
+
     /// All the proof a program without hooks can give. What it wrote before Enter was pressed is the
     /// echo of the paste.
     pub(super) fn output_proves(&mut self, now: Timestamp) {
@@ -433,6 +443,7 @@ impl Session {
             return;
         };
         self.flight_at = None;
+        self.note_proven(&flight, proof, now);
         for id in flight.messages {
             if let Some(message) = self.queue.iter().find(|m| m.meta.id == id)
                 && message.meta.notify

@@ -91,6 +91,7 @@ impl Session {
         match (self.unspoken(), composer) {
             (Some(id), Some(Composer::Ours)) if idle => {
                 // the model had said nothing yet, so the agent took the prompt back: it is ours
+                self.forget_unrecorded(std::slice::from_ref(&id));
                 let (way, why) = (Way::Paste, None);
                 self.set_message(&id, MessageState::Written { way, why }, now);
                 self.take_off(vec![id], Way::Paste, Phase::Verifying, now);

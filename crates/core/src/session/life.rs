@@ -16,6 +16,8 @@ const WAITING_LOOK: i64 = 10_000;
 const COMPACTING_LOOK: i64 = 20_000;
 /// An idle agent is looked at too, ever more rarely: the hook of a prompt may have been lost.
 const IDLE_LOOKS: [i64; 4] = [30_000, 60_000, 120_000, 300_000];
+/// The record of a process that has ended is read soon, then ever more rarely.
+const RECORD_LOOK: i64 = 500;
 /// A process that is gone is reported by its launcher within this time, or nobody reports it.
 const REPORT_PATIENCE: i64 = 5_000;
 /// The signal that a program gets when its terminal is closed.
@@ -82,13 +84,17 @@ impl Session {
             }
             State::Exited | State::Lost => None,
         };
+        let wait = match self.unasked() {
+            true => wait.map(|ms| ms.min(RECORD_LOOK << self.checks.min(6))),
+            false => wait,
+        };
         self.check_at = wait.map(|ms| now.plus(ms));
     }
 
     pub(super) fn check(&mut self, now: Timestamp) {
         self.checks = self.checks.saturating_add(1);
         self.arm_check(now);
-        if self.rec.state.is_live() && self.rec.launch > 0 {
+        if (self.rec.state.is_live() && self.rec.launch > 0) || self.asks_record() {
             self.ask(now);
         }
     }
@@ -218,7 +224,9 @@ impl Session {
         // an alert begins no turn of its own
         let wanted = |m: &&Message| !m.meta.purpose.is_monitors() && !self.is_frozen(m);
         let first = pending.find(wanted)?;
-        if first.meta.raw || self.looks_like_command(&words::spoken(first)) {
+        // what was lost once may be found in the record, which is read first
+        let returned = first.meta.returned;
+        if returned || first.meta.raw || self.looks_like_command(&words::spoken(first)) {
             return None;
         }
         let text = words::sanitize(&words::spoken(first));
@@ -254,6 +262,7 @@ impl Session {
             EntryKind::Problem,
             "the conversation cannot be resumed; a new one is begun",
         );
+        self.record_lacks(now);
         self.rec.context_since = now;
         self.new_generation(None, None, now, now);
         let back = |h: &Handoff| h.course == Course::BackStarting;
@@ -370,6 +379,7 @@ impl Session {
             }
         }
         self.consume_submitted(now); // an interrupt may have been under way
+        self.ask_record(now);
         let reason = self.exited_reason();
         self.fail_all(&reason, now);
         if surprise {
@@ -416,6 +426,7 @@ impl Session {
         self.flight_at = None;
         let (name, id) = (self.rec.name.clone(), self.rec.id.clone());
         self.become_state(State::Lost, why, now);
+        self.ask_record(now);
         self.notify(
             NoticeKind::SessionLost,
             format!(
@@ -452,6 +463,7 @@ impl Session {
         self.probe = None;
         self.recover_monitor(now);
         if !self.rec.state.is_live() {
+            self.ask_record(now);
             return;
         }
         if !terminal_alive {

@@ -24,12 +24,14 @@ mod shared;
 mod state;
 #[cfg(test)]
 mod tests;
+mod unrecorded;
 mod watch;
 
 pub use calls::ToolCalls;
 pub use hosted::{Host, Hosted, HostedHandoff, Opening};
 pub use seen::Seen;
 pub use state::{Flight, Phase, Record, State};
+pub use unrecorded::Unrecorded;
 
 use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
 use crate::event::Event;
@@ -105,6 +107,8 @@ pub struct Session {
     pub(crate) handoff_at: Option<Timestamp>,
     /// A person's draft was seen when the composer was last seen: it would go with the process.
     pub(crate) drafted: bool,
+    /// How long a person's draft is waited for.
+    pub(crate) draft_patience: i64,
     /// How it is watched, and the percentage that was last written down.
     pub(crate) monitor: Monitor,
     pub(crate) noted: Option<u8>,
@@ -224,6 +228,7 @@ impl Session {
             host: Host::Tmux,
             opening: None,
             calls: ToolCalls::default(),
+            unrecorded: Vec::new(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -276,6 +281,7 @@ impl Session {
             preparing: None,
             handoff_at: None,
             drafted,
+            draft_patience: delivery::DRAFT_PATIENCE,
             monitor: Monitor::default(),
             noted: None,
             press_again: None,
@@ -513,7 +519,9 @@ impl Session {
         self.queue[at].meta.changed_at = now;
         if is_final {
             let mut message = self.queue.remove(at);
-            message.text = String::new(); // the store has it
+            if !self.is_unrecorded(id) {
+                message.text = String::new(); // the store has it
+            }
             self.finals.push_back(message);
             if self.finals.len() > FINALS_KEPT {
                 self.finals.pop_front();

@@ -103,8 +103,10 @@ impl Session {
             .queue
             .iter()
             .any(|m| &m.meta.id == id && self.is_frozen(m));
+        let returned = self.message(id).is_some_and(|m| m.meta.returned);
         match why {
             _ if frozen => Hold::HandingOff,
+            Hold::Lost if returned => Hold::NotRecorded,
             Hold::Working if joins_turn => Hold::NextHook,
             other => other.clone(),
         }
@@ -160,6 +162,8 @@ impl Session {
             | Hold::Compacting
             | Hold::HandingOff
             | Hold::Lost
+            | Hold::NotRecorded
+            | Hold::BesideDraft
             // it calls again in a moment, or its end is noticed
             | Hold::NotReached => false,
         };
@@ -208,7 +212,7 @@ impl Session {
         let ids: Vec<MessageId> = self
             .queue
             .iter()
-            .filter(|m| m.meta.state.is_pending())
+            .filter(|m| m.meta.state.is_pending() && !m.meta.returned)
             .map(|m| m.meta.id.clone())
             .collect();
         for id in ids {

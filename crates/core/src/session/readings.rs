@@ -18,6 +18,7 @@ impl Session {
         for fact in facts {
             match fact {
                 Fact::UserText { text, at, .. } => {
+                    self.record_shows(&text, at, now);
                     self.text_proves(&text, at, now);
                     let new = at.is_none_or(|at| at >= self.rec.since);
                     if new && self.rec.state == State::Idle {
@@ -25,6 +26,7 @@ impl Session {
                     }
                 }
                 Fact::Assistant { at } => {
+                    self.record_went_on(at);
                     if self
                         .newest_submission()
                         .is_some_and(|t| at.is_none_or(|at| at >= t))
@@ -172,6 +174,7 @@ impl Session {
             return; // somebody else's, or of before a crash
         };
         if !self.rec.state.is_live() {
+            self.record_asked(evidence.transcript_read, now);
             return;
         }
         if evidence.alive == Some(false) {
@@ -211,6 +214,7 @@ impl Session {
             self.ask(now); // the record that was read is that of the context before
             return;
         }
+        self.record_asked(evidence.transcript_read, now);
         let flight = self.rec.flight.as_ref();
         if flight.is_some_and(|f| Some(f.no) != asked.flight || f.phase_since > asked.asked_at) {
             self.look_at_flight(now); // asked before the delivery had come this far

@@ -3,6 +3,7 @@
 use super::calls::ToolCalls;
 use super::hosted::Host;
 use super::seen::Seen;
+use super::unrecorded::Unrecorded;
 use crate::handoff::{Failure, Handoff, HandoffState};
 use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
@@ -155,6 +156,9 @@ pub struct Record {
     /// What the agent's tools are doing, and which of their calls a person is asked about.
     #[serde(default, skip_serializing_if = "ToolCalls::is_empty")]
     pub calls: ToolCalls,
+    /// What was proven by a hook and is not in the agent's record yet.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unrecorded: Vec<Unrecorded>,
 }
 
 fn never_held_up() -> ((Generation, u32), u32) {

@@ -261,6 +261,14 @@ pub const KEYS: &[Key] = &[
         },
     },
     Key {
+        path: "delivery.wait_for_draft",
+        default: "\"10s\"",
+        doc: "How long a message waits for a person's half-typed text to be sent, before it goes in beside it, which agents label as a notification. Empty: not at all.",
+        takes: Takes::Duration {
+            set: |c, time| c.delivery.wait_for_draft = time,
+        },
+    },
+    Key {
         path: "context.thresholds",
         default: "[\"50 warning\", \"65 critical\"]",
         doc: "When an agent is told how full its context is: at this percentage of its window or above, once in every context. `warning` joins the running turn; `critical` becomes urgent if no hook takes it in time, and you are told too. Without a word before it a threshold is for everybody but sm's own agent, which hands over by itself; `codex: 80 critical` for one agent, `/path: 40 warning` for sessions at work in that folder or below it, `session api: off` for one session. Of these only the closest that fit count.",

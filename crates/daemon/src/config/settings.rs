@@ -101,10 +101,21 @@ pub struct Generic {
     pub quiet: Duration,
 }
 
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Delivery {
     /// When a message that was not consumed expires; None: never.
     pub expire_after: Option<Duration>,
+    /// How long a person's draft is waited for before a message goes in beside it.
+    pub wait_for_draft: Option<Duration>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Self {
+            expire_after: None,
+            wait_for_draft: Some(Duration::from_secs(10)),
+        }
+    }
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -162,7 +162,9 @@ impl World {
                     Proof::Hook | Proof::Transcript => true,
                     Proof::OutputFollowed | Proof::None => false,
                 };
-                if claims && there == 0 {
+                // that it was lost is found out once the record is asked, and checked at the end
+                let lost = self.sent[no].lost > 0;
+                if claims && there == 0 && !lost {
                     self.fail(format!(
                         "message m{no} is {state:?}, but the agent never got it"
                     ));
@@ -192,7 +194,11 @@ impl World {
         }
         let quiet = self.options.active_ms == 0; // nobody prompts: an alert may wait for a turn
         let waits = |m: &&Message| !(quiet && is_alert(m));
-        if let Some(open) = self.daemon.session.queue().iter().find(waits) {
+        // what an agent that has ended never wrote down waits for a restore
+        let ended = self.daemon.session.record().state == State::Exited;
+        let kept = |m: &&Message| !(ended && m.meta.returned);
+        let mut open = self.daemon.session.queue().iter().filter(kept);
+        if let Some(open) = open.find(waits) {
             return Some(format!("{} is {:?}", open.meta.id, open.meta.state));
         }
         let record = self.daemon.session.record();
@@ -289,6 +295,7 @@ impl World {
 
     fn accounts(&mut self) {
         let generic = self.agent.kind == AgentKind::Generic;
+        let ended = self.daemon.session.record().state == State::Exited;
         let mut order: Vec<(usize, u64)> = Vec::new();
         for no in 0..self.sent.len() {
             self.stats.messages += 1;
@@ -300,7 +307,8 @@ impl World {
             if there > 0 {
                 self.stats.arrived += 1;
             }
-            if !state.is_final() {
+            let waits = self.sent[no].lost > 0 && ended;
+            if !state.is_final() && !waits {
                 self.fail(format!("message m{no} never came to an end: {state:?}"));
             }
             if state.reached_agent() && there != 1 && !generic && !self.sent[no].new.raw {
@@ -318,10 +326,16 @@ impl World {
             self.check_notice(no, &state);
         }
         let reached = |no: &usize| self.receipt(*no).is_some_and(|s| s.reached_agent());
+        let wanted = |no: &usize| self.sent[*no].new.notify;
         let asked = (0..self.sent.len())
-            .filter(|no| self.sent[*no].new.notify)
-            .filter(reached)
+            .filter(|no| wanted(no) && reached(no))
             .count();
+        // a turn that came to nothing is told of, and so is the one that is given it again
+        let lost: u32 = (0..self.sent.len())
+            .filter(wanted)
+            .map(|no| self.sent[no].lost)
+            .sum();
+        let asked = asked + usize::try_from(lost).unwrap_or(usize::MAX);
         if self.notices() > asked {
             self.fail("somebody was told of a turn more often than they asked".into());
         }

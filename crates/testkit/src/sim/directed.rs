@@ -87,6 +87,7 @@ impl World {
             new,
             accepted: false,
             in_conversation: 0,
+            lost: 0,
             position: 0,
             raw_runs: 0,
         });

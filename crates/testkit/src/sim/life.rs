@@ -99,7 +99,7 @@ impl World {
         }
         let launch = self.agent.launch;
         tr!(self, "agent: ends {code:?} {signal:?}");
-        self.agent.flush();
+        self.end_record(signal.is_some());
         self.agent.epoch += 1;
         self.agent.stage = Stage::Off;
         self.agent.dialog = None;
@@ -121,6 +121,39 @@ impl World {
         }
     }
 
+    /// What it had taken and not written down yet is written, or lost with the process.
+    fn end_record(&mut self, killed: bool) {
+        if killed && self.fault(self.options.faults.record_lost) {
+            self.lose_prompts();
+        }
+        self.agent.flush();
+    }
+
+    /// Prompts that the model has not answered: nothing else says that they were there.
+    fn lose_prompts(&mut self) {
+        let Some(conversation) = self.agent.conversations.get_mut(self.agent.current) else {
+            return;
+        };
+        let prompt = |fact: &Fact| match fact {
+            Fact::UserText { text, .. } => Some(text.clone()),
+            _ => None,
+        };
+        let unwritten = &conversation.record[conversation.flushed..];
+        let Some(lost) = unwritten.iter().map(prompt).collect::<Option<Vec<_>>>() else {
+            return;
+        };
+        conversation.record.truncate(conversation.flushed);
+        let kept = conversation.said.len().saturating_sub(lost.len());
+        conversation.said.truncate(kept);
+        for text in lost {
+            tr!(self, "fault: never written down: {text:?}");
+            for sent in self.sent.iter_mut().filter(|s| text.contains(&s.mark)) {
+                sent.in_conversation = sent.in_conversation.saturating_sub(1);
+                sent.lost += 1;
+            }
+        }
+    }
+
     /// The launcher reports until somebody has heard it.
     pub(super) fn report(&mut self, input: Input) {
         if !self.take(input.clone()) {
@@ -133,7 +166,7 @@ impl World {
             return;
         }
         tr!(self, "terminal gone");
-        self.agent.flush();
+        self.end_record(true);
         self.agent.epoch += 1;
         self.agent.stage = Stage::Off;
         self.agent.dialog = None;

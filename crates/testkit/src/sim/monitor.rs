@@ -53,6 +53,7 @@ impl World {
         if let Some(usage) = &self.options.usage {
             session.set_monitor(usage.monitor.clone());
         }
+        session.set_draft_patience(self.options.active_ms % 3 * 700);
     }
 
     /// The model has answered: the context is fuller.

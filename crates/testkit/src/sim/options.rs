@@ -69,6 +69,8 @@ pub struct Faults {
     /// The artifacts of a handoff are never made, or its document cannot be kept.
     pub prepare_lost: u32,
     pub prepare_fails: u32,
+    /// An agent that is killed has not written down the last prompts that it took.
+    pub record_lost: u32,
 }
 
 /// What people do, in thousandths of the occasions (about every second).
@@ -188,6 +190,7 @@ impl Options {
             slow: some(4, 300),
             crash: some(4, 25),
             origin_unknown: some(2, 500),
+            record_lost: u32::from(seed.is_multiple_of(4)) * 700,
             ..Faults::default()
         };
         let person = Person {
@@ -258,6 +261,7 @@ impl Options {
         };
         let faults = &mut options.faults;
         (faults.draws_otherwise, faults.strips) = (0, 0); // see the directed cases
+        faults.record_lost = 0; // a handoff's own prompts have their own way back
         faults.clear_ignored = some(2, 500);
         faults.clear_slow = some(3, 500);
         faults.prompt_vanishes = some(1, 900);
@@ -355,6 +359,11 @@ impl Options {
                 }),
                 stashes: true,
                 resume_command: Some(|old| format!("/resume {old}")),
+                // every other schedule has an agent that only the mailbox can give such a text
+                paste_as_text: match self.active_ms % 2 {
+                    1 => |text| PasteFit::behind(" ", text),
+                    _ => |_| None,
+                },
             },
             AgentKind::Codex => Profile {
                 kind: AgentKind::Codex,
@@ -381,6 +390,7 @@ impl Options {
                 }),
                 stashes: false,
                 resume_command: None,
+                paste_as_text: |_| None,
             },
             // sm's own agent is tested as it is: there is nothing to simulate
             AgentKind::Native | AgentKind::Generic => Profile {
@@ -401,6 +411,7 @@ impl Options {
                 clear: None,
                 stashes: false,
                 resume_command: None,
+                paste_as_text: |_| None,
             },
         }
     }

@@ -152,6 +152,8 @@ pub struct Sent {
     pub mark: String,
     pub accepted: bool,
     pub in_conversation: u32,
+    /// How often an agent took it and was killed before it was written down.
+    pub lost: u32,
     /// Which entry of all conversations, for the order.
     pub position: u64,
     pub raw_runs: u32,
@@ -426,6 +428,7 @@ impl World {
             mark,
             accepted: false,
             in_conversation: 0,
+            lost: 0,
             position: 0,
             raw_runs: 0,
         });

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+use sm_agents::tried;
+use sm_core::AgentKind;
 use sm_daemon::config::Config;
 
 use super::Check;
@@ -84,7 +86,7 @@ fn agent(name: &str, program: &str, install: &str) -> Check {
         );
     };
     match version(&path, "--version") {
-        Ok(said) => Check::ok(name, format!("{said} ({})", path.display())),
+        Ok(said) => agent_version(name, &said, &path),
         Err(why) => {
             let remedy = if needs_node(&path) && find_program("node").is_none() {
                 "it needs node, which is not found: install Node.js".to_owned()
@@ -93,6 +95,20 @@ fn agent(name: &str, program: &str, install: &str) -> Check {
             };
             Check::warning(name, format!("{} {why}", path.display()), remedy)
         }
+    }
+}
+
+/// A version that nobody has tried with sm may work in another way.
+fn agent_version(name: &str, said: &str, path: &Path) -> Check {
+    let text = format!("{said} ({})", path.display());
+    let kind = AgentKind::parse(name);
+    match kind.and_then(|kind| tried::newer_than_tried(kind, said)) {
+        Some(tried) => Check::warning(
+            name,
+            format!("{text}: newer than {tried}, the newest version that was tried with this sm"),
+            "it may label or record messages in another way: look at the receipts (`sm queue ls NAME --all`), and update sm if they surprise you",
+        ),
+        None => Check::ok(name, text),
     }
 }
 

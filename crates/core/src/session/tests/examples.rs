@@ -240,16 +240,80 @@ fn a_text_that_looks_like_a_command_is_not_pasted() {
 fn a_text_the_composer_would_change_goes_through_the_mailbox() {
     let mut b = Bench::idle();
     b.session.profile.paste_fit = |text| PasteFit::Changed {
-        pastes: vec![text.trim_end().to_owned()],
-        arrives: text.trim_end().to_owned(),
+        pastes: vec![text.replace('\t', " ").trim().to_owned()],
+        arrives: text.replace('\t', " ").trim().to_owned(),
     };
     b.hook(Signal::MailboxOpen {
         waiter: WaiterId(3),
     });
-    b.send("m1", "ends with a line end\n");
+    b.send("m1", "with a\ttab");
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
-    let mailed = |e: &Effect| matches!(e, Effect::Mail { text, .. } if text.ends_with("end\n"));
+    let mailed = |e: &Effect| matches!(e, Effect::Mail { text, .. } if text.contains('\t'));
     assert!(!pasted(&outcome) && outcome.effects.iter().any(mailed));
+    // white space at the ends is worth no other label
+    b.accepts("with a\ttab");
+    b.stops();
+    b.send("m2", "ends with a line end\n");
+    assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
+}
+
+#[test]
+fn a_text_that_would_be_a_command_is_pasted_as_a_text_where_that_is_possible() {
+    let mut b = Bench::idle();
+    b.session.profile.paste_as_text = |text| PasteFit::behind(" ", text);
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    b.send("m1", "/clear");
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(outcome.effects.contains(&Effect::Paste {
+        flight: 1,
+        pastes: vec![" /clear".into()],
+        guard: Some(ScreenMark::default()),
+    }));
+    b.was_pasted(1);
+    b.evidence(screen(Composer::Ours, Activity::Idle));
+    b.accepts(" /clear");
+    assert_eq!(b.receipt("m1").word(), "submitted");
+}
+
+#[test]
+fn a_draft_is_waited_for_a_little_before_a_message_goes_in_beside_it() {
+    let draft = || screen(Composer::Draft, Activity::Idle);
+    let mailed = |outcome: &Outcome| {
+        let mail = |e: &Effect| matches!(e, Effect::Mail { .. });
+        outcome.effects.iter().any(mail)
+    };
+    let mut b = Bench::idle();
+    b.session.set_draft_patience(5_000);
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    b.send("m1", "hello");
+    let outcome = b.evidence(draft());
+    let why = Hold::BesideDraft;
+    assert_eq!(b.receipt("m1"), MessageState::Held { why });
+    let told = |e: &Effect| matches!(e, Effect::Notify(_));
+    assert!(!outcome.effects.iter().any(told), "nobody is needed");
+    let began = b.now;
+    while !mailed(&b.evidence_after(1_000, draft())) {
+        assert!(b.now.since(began) < 20_000, "{:?}", b.receipt("m1"));
+        if b.session.probe.is_none() {
+            b.now = b.session.next_deadline().unwrap();
+            b.on(Event::Tick);
+        }
+    }
+    assert!(b.now.since(began) >= 5_000);
+    // what is urgent does not wait
+    let mut b = Bench::idle();
+    b.session.set_draft_patience(5_000);
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    let mut urgent = message("m1", "hello");
+    urgent.mode = Mode::Urgent;
+    b.on(Event::Send(urgent));
+    assert!(mailed(&b.evidence(draft())));
 }
 
 #[test]

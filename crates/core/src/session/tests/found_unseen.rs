@@ -20,6 +20,7 @@ const GENERIC: Profile = Profile {
     clear: None,
     stashes: false,
     resume_command: None,
+    paste_as_text: |_| None,
 };
 
 fn nothing_to_see() -> Evidence {

@@ -13,6 +13,7 @@ mod handoff;
 mod hosted;
 mod rewritten;
 mod unheard;
+mod unrecorded;
 mod watch;
 mod watch_found;
 
@@ -49,6 +50,7 @@ const CLAUDE: Profile = Profile {
     }),
     stashes: true,
     resume_command: Some(|conversation| format!("/resume {conversation}")),
+    paste_as_text: |_| None,
 };
 
 /// A session and a clock that goes on by itself.
@@ -112,8 +114,10 @@ impl Bench {
             conversation: Some(conversation("c1")),
             folder: "/data/s1".into(),
         };
+        let mut session = Session::new(new, CLAUDE, Timestamp(1_000_000));
+        session.set_draft_patience(0);
         Self {
-            session: Session::new(new, CLAUDE, Timestamp(1_000_000)),
+            session,
             now: Timestamp(1_000_000),
             calls: 0,
         }

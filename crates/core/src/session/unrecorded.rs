@@ -1,0 +1,266 @@
+//! What the agent's hook has proven and its record does not show yet. An agent that is killed right
+//! after it took a prompt has not written it down, and goes on without it when it is resumed: so at
+//! the end of its process the record is asked, and what it lacks goes back into the queue, once.
+//!
+//! Nothing goes back as long as the process may still write, or while its record cannot be read; and
+//! what is found in the record after all is not given again.
+
+use super::{Flight, Session, State};
+use crate::effect::{EntryKind, NoticeKind};
+use crate::ids::{ConversationId, MessageId, Timestamp};
+use crate::message::{Message, MessageState, Proof, Purpose, Way};
+use crate::comparable;
+use serde::{Deserialize, Serialize};
+
+/// A process whose terminal is gone ends, and writes what it has, within this time.
+const ENDING: i64 = 1_500;
+/// A record that cannot be read is tried again after this, so often.
+const AGAIN: i64 = 2_000;
+const TRIES: u32 = 15;
+/// A record that shows nothing for so many deliveries is none that could tell.
+const MOST: usize = 64;
+
+/// A delivery that only a hook has proven.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unrecorded {
+    pub messages: Vec<MessageId>,
+    pub way: Way,
+    pub conversation: Option<ConversationId>,
+    /// Of which process.
+    pub launch: u32,
+    /// When it took off, and when the hook told of it.
+    pub since: Timestamp,
+    pub at: Timestamp,
+    /// Its messages went back into the queue.
+    #[serde(default)]
+    pub returned: bool,
+}
+
+impl Session {
+    /// A flight was proven: until the record shows it, its text is kept.
+    pub(super) fn note_proven(&mut self, flight: &Flight, proof: Proof, now: Timestamp) {
+        self.forget_unrecorded(&flight.messages);
+        let said = |id: &MessageId| {
+            let message = self.message(id);
+            message.is_some_and(|m| m.meta.purpose == Purpose::Said)
+        };
+        let by_hook = proof == Proof::Hook && self.profile.has_transcript;
+        if !by_hook || !flight.messages.iter().any(said) {
+            return;
+        }
+        if self.rec.unrecorded.len() >= MOST {
+            let oldest = self.rec.unrecorded.remove(0);
+            self.drop_texts(&oldest.messages);
+        }
+        let unrecorded = Unrecorded {
+            messages: flight.messages.clone(),
+            way: flight.way,
+            conversation: self.rec.conversation.clone(),
+            launch: self.rec.launch,
+            since: flight.since,
+            at: now,
+            returned: false,
+        };
+        self.rec.unrecorded.push(unrecorded);
+    }
+
+    pub(super) fn is_unrecorded(&self, id: &MessageId) -> bool {
+        self.rec.unrecorded.iter().any(|u| u.messages.contains(id))
+    }
+
+    /// These are given anew, or need no record.
+    pub(super) fn forget_unrecorded(&mut self, messages: &[MessageId]) {
+        let theirs = |u: &Unrecorded| u.messages.iter().any(|id| messages.contains(id));
+        if self.rec.unrecorded.iter().any(theirs) {
+            self.rec.unrecorded.retain(|u| !theirs(u));
+            self.journal_later();
+        }
+    }
+
+    /// The context was left by a living process, which writes down what it has.
+    pub(super) fn leave_unrecorded(&mut self) {
+        for left in std::mem::take(&mut self.rec.unrecorded) {
+            self.drop_texts(&left.messages);
+        }
+    }
+
+    /// A text in the agent's record.
+    pub(super) fn record_shows(&mut self, text: &str, at: Option<Timestamp>, now: Timestamp) {
+        let shown = self.rec.unrecorded.iter().position(|u| {
+            at.is_none_or(|at| at >= u.since) && self.is_given(text, &u.messages, u.way)
+        });
+        if let Some(shown) = shown {
+            let recorded = self.rec.unrecorded.remove(shown);
+            self.settle_recorded(&recorded, now);
+        }
+    }
+
+    /// The model's answer is in the record, and so is all that it answered.
+    pub(super) fn record_went_on(&mut self, at: Option<Timestamp>) {
+        let before = |u: &Unrecorded| !u.returned && at.is_none_or(|at| at >= u.at);
+        if !self.rec.unrecorded.iter().any(before) {
+            return;
+        }
+        let (shown, open) = std::mem::take(&mut self.rec.unrecorded)
+            .into_iter()
+            .partition(before);
+        self.rec.unrecorded = open;
+        let shown: Vec<Unrecorded> = shown;
+        for recorded in shown {
+            self.drop_texts(&recorded.messages);
+        }
+        self.journal_later();
+    }
+
+    /// What had gone back into the queue, and is in the record after all, is not given again.
+    fn settle_recorded(&mut self, recorded: &Unrecorded, now: Timestamp) {
+        for id in &recorded.messages {
+            let pending = self
+                .queue
+                .iter()
+                .any(|m| &m.meta.id == id && m.meta.state.is_pending());
+            if !(recorded.returned && pending) {
+                continue;
+            }
+            let flight = self.rec.flight.as_ref();
+            if flight.is_some_and(|f| f.messages.contains(id) && !f.phase.touched_agent()) {
+                self.drop_flight();
+            }
+            let (way, proof) = (recorded.way, Proof::Transcript);
+            self.set_message(id, MessageState::Consumed { way, proof }, now);
+        }
+        self.drop_texts(&recorded.messages);
+        self.journal_later();
+    }
+
+    fn drop_texts(&mut self, messages: &[MessageId]) {
+        for message in &mut self.finals {
+            if messages.contains(&message.meta.id) {
+                message.text = String::new(); // the store has it
+            }
+        }
+    }
+
+    // ── the end of a process
+
+    /// Deliveries of a process that has ended, about which the record was not asked yet.
+    pub(super) fn unasked(&self) -> bool {
+        let ended = !self.rec.state.is_live();
+        let of_ended = |u: &Unrecorded| !u.returned && (ended || u.launch != self.rec.launch);
+        self.rec.unrecorded.iter().any(of_ended)
+    }
+
+    /// The process has ended, or is about to: the record is asked when it has.
+    pub(super) fn ask_record(&mut self, now: Timestamp) {
+        if !self.unasked() {
+            return;
+        }
+        match self.rec.state {
+            State::Exited => self.ask(now),
+            State::Lost => self.check_at = Some(now.plus(ENDING)),
+            State::Starting
+            | State::Working
+            | State::Idle
+            | State::Waiting(_)
+            | State::Compacting => {}
+        }
+    }
+
+    /// A look that was due although no process runs.
+    pub(super) fn asks_record(&self) -> bool {
+        !self.rec.state.is_live() && self.unasked()
+    }
+
+    /// The record was read to its end, or could not be.
+    pub(super) fn record_asked(&mut self, read: bool, now: Timestamp) {
+        if !self.unasked() {
+            return;
+        }
+        if read {
+            self.record_lacks(now);
+        } else if self.rec.state.is_live() {
+            // the next look reads it
+        } else if self.checks < TRIES {
+            self.check_at = Some(now.plus(AGAIN));
+        } else {
+            let text = "the agent's record cannot be read: whether it holds the last messages is not known; they are not given again";
+            self.record_line(EntryKind::Problem, text);
+            self.leave_unrecorded();
+            self.journal();
+        }
+    }
+
+    /// Whoever was to write it down has ended, and the record of its conversation lacks it.
+    pub(super) fn record_lacks(&mut self, now: Timestamp) {
+        let ended = !self.rec.state.is_live();
+        let (launch, here) = (self.rec.launch, self.rec.conversation.clone());
+        let mut back = Vec::new();
+        for unrecorded in &mut self.rec.unrecorded {
+            let of_ended = ended || unrecorded.launch != launch;
+            if !unrecorded.returned && of_ended && unrecorded.conversation == here {
+                unrecorded.returned = true;
+                back.extend(unrecorded.messages.iter().cloned());
+            }
+        }
+        let mut place = 0;
+        let mut returned = 0;
+        for id in back {
+            if self.give_back(&id, place, now) {
+                returned += 1;
+                place += 1;
+            }
+        }
+        self.journal();
+        if returned > 0 {
+            let name = self.rec.name.clone();
+            let then = match ended {
+                true => format!("given again after: sm restore {name}"),
+                false => "given again".to_string(),
+            };
+            let text = format!(
+                "{returned} message(s) for {name}: the agent ended before it had written them down; {then}"
+            );
+            self.notify(NoticeKind::MessageHeld, text);
+        }
+    }
+
+    /// Back into the queue, before what came later. False: it was lost twice, or is unknown.
+    fn give_back(&mut self, id: &MessageId, place: usize, now: Timestamp) -> bool {
+        let Some(mut message) = self.take_proven(id) else {
+            return false;
+        };
+        let again = std::mem::replace(&mut message.meta.returned, true);
+        message.meta.taken = None;
+        message.meta.interrupted = false;
+        self.queue.insert(place.min(self.queue.len()), message);
+        if again {
+            self.forget_unrecorded(std::slice::from_ref(id));
+            let reason = "the agent ended twice before it had written it down; it is not in its conversation";
+            self.fail(id, reason.into(), now);
+            return false;
+        }
+        self.set_message(id, MessageState::Queued, now);
+        true
+    }
+
+    /// Takes a message out of where it lies as proven, with its text.
+    fn take_proven(&mut self, id: &MessageId) -> Option<Message> {
+        let proven = |m: &Message| &m.meta.id == id && m.meta.state.reached_agent();
+        if let Some(at) = self.queue.iter().position(proven) {
+            return Some(self.queue.remove(at));
+        }
+        let at = self.finals.iter().position(proven)?;
+        if self.finals[at].text.is_empty() || self.finals[at].meta.purpose != Purpose::Said {
+            return None;
+        }
+        self.finals.remove(at)
+    }
+
+    /// Whether that is what these messages became on their way.
+    pub(super) fn is_given(&self, text: &str, messages: &[MessageId], way: Way) -> bool {
+        let ours = self.given(messages, way);
+        comparable::same(text, &ours)
+            || comparable::holds(text, &ours)
+            || (way == Way::Paste && comparable::is_stripped(text, &ours))
+    }
+}
