@@ -8,7 +8,7 @@ use crate::ids::{MessageId, RequestId, Timestamp};
 use crate::message::{Hold, Message, MessageState, Mode, Purpose, Way};
 use crate::profile::PasteFit;
 use crate::signal::{Activity, Composer, Evidence, ScreenMark};
-use crate::{comparable, words};
+use crate::words;
 
 /// A held message is looked at again after this, then twice that, up to the longest.
 const RECHECK: i64 = 1_000;
@@ -232,7 +232,7 @@ impl Session {
                 // the composer would change it: the mailbox does not
                 PasteFit::Changed { arrives, .. }
                     if !self.waiters.is_empty()
-                        && !comparable::same(&arrives, &words::spoken(&message)) =>
+                        && arrives.trim() != words::spoken(&message).trim() =>
                 {
                     self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
                 }
