@@ -202,7 +202,12 @@ pub mod tests {
                 None,
                 "the turn is over; saves what goes with it",
             ),
-            ("scheduled", "lost", None, "goes on after: sm restore api"),
+            (
+                "scheduled",
+                "lost",
+                None,
+                "goes on after: sm restore 1a2b3c4d",
+            ),
             ("prepared", "handing_off", None, "leaves the old context"),
             (
                 "prepared",

@@ -1,7 +1,7 @@
 //! What Claude's composer does to a pasted text.
 //!
 //! Seen on the real program: a leading `/` or `!` is a command (a misspelt one too: `/clearx` runs
-//! `/clear`); with a space or a newline before it it is text, and the space arrives. Line ends
+//! `/clear`); behind white space it is text in 2.1.197 and a command in 2.1.325. Line ends
 //! become LF, a tab four spaces, white space at the end goes; a backslash at the end turns Enter
 //! into a new line. U+2028 and U+2029 become LF in newer versions, which also strip invisible
 //! characters, at the beginning too: what follows these is then the beginning. Everything else
@@ -12,7 +12,19 @@ use sm_core::comparable;
 
 /// Whether a prompt with this beginning is taken as a command (also as an argument at launch).
 pub fn is_command(text: &str) -> bool {
-    text.starts_with('/')
+    beginning(text).starts_with('/')
+}
+
+/// Where the text begins for newer versions: behind white space and what cannot be seen.
+fn beginning(text: &str) -> &str {
+    let mut begins = text;
+    loop {
+        let next = comparable::without_invisible_start(begins).trim_start();
+        if next.len() == begins.len() {
+            return begins;
+        }
+        begins = next;
+    }
 }
 
 /// Up to this many characters (and two line ends) a paste is shown as it is; beyond, as a
@@ -23,8 +35,7 @@ pub fn fit(text: &str) -> PasteFit {
     if comparable::is_blank(text) {
         return PasteFit::Empty;
     }
-    let begins = comparable::without_invisible_start(text);
-    if is_command(begins) || begins.starts_with(['!', '#']) {
+    if beginning(text).starts_with(['/', '!', '#']) {
         return PasteFit::Command;
     }
     let mut whole = text
@@ -59,9 +70,10 @@ pub fn fit(text: &str) -> PasteFit {
     }
 }
 
-/// What stands before a text that would be a command: a blank, which arrives. A line end would be
-/// taken off again, and what cannot be seen is removed with a warning by newer versions.
-const LEAD: &str = " ";
+/// What stands before a text that would be a command: the line that tells messages apart, as for
+/// several at once. White space is no protection: 2.1.325 takes it off and runs the command; what
+/// cannot be seen is removed as well.
+const LEAD: &str = "[sm: message 1 of 1]\n";
 
 /// A text that would be run as a command, pasted so that it is a prompt.
 pub fn as_text(text: &str) -> Option<PasteFit> {
@@ -80,13 +92,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_command_is_a_text_behind_a_blank() {
+    fn a_command_is_a_text_behind_a_line() {
         for text in ["/help", "!ls -l", "#note", "/a\nb\nc\nd\ne"] {
             assert_eq!(fit(text), PasteFit::Command, "{text}");
             let Some(PasteFit::Changed { pastes, arrives }) = as_text(text) else {
                 panic!("{text}");
             };
-            assert_eq!(arrives, format!(" {text}"));
+            assert_eq!(arrives, format!("[sm: message 1 of 1]\n{text}"));
             assert!(pastes.concat().starts_with(&arrives), "{pastes:?}");
         }
     }
@@ -103,7 +115,9 @@ mod tests {
         for (text, expected) in [
             ("hello", exact("hello")),
             ("  lead", exact("  lead")),
-            (" /help", exact(" /help ")),
+            (" /help", PasteFit::Command),
+            ("\n\t!ls", PasteFit::Command),
+            ("\u{200b} \u{feff}\n/help", PasteFit::Command),
             ("see @file", exact("see @file ")),
             ("a\n\n\nb", exact("a\n\n\nb")),
             ("emoji 👩‍👩‍👧 é", exact("emoji 👩‍👩‍👧 é")),

@@ -199,10 +199,11 @@ fn what_is_urgent_waits_for_a_person_who_is_asked() {
     let urgent = world.send("worker", "urgent", "SAY: at once");
     assert_eq!(urgent["state"], "held", "{urgent}");
     assert_eq!(world.show("worker")["state"], "waiting");
-    // a key counts when none came for a moment
+    // "no" alone, when it is asked what to do instead
     let sent = format!("/sessions/worker/messages/{}", text(&urgent["id"]));
+    world.pane("worker").key("n");
     eventually("the person has said no", || {
-        world.pane("worker").key("n");
+        world.pane("worker").key("Enter");
         let given = || (world.get(&sent)["state"] != "held").then_some(());
         wait_until(Duration::from_secs(2), given).is_some()
     });

@@ -34,10 +34,9 @@ fn texts_arrive_byte_for_byte_and_proven() {
         let request = world.request_with(text);
         if way == "paste" {
             assert!(
-                // behind a blank where it would be a command
-                texts_of(&request)
-                    .iter()
-                    .any(|block| block == text || block.strip_prefix(' ') == Some(text)),
+                // behind a line of its own where it would be a command
+                texts_of(&request).iter().any(|block| block == text
+                    || block.strip_prefix("[sm: message 1 of 1]\n") == Some(text)),
                 "{:?} is not a prompt of its own",
                 shorten(text)
             );
@@ -263,11 +262,7 @@ fn answers_of_the_newest_can_be_read_when_it_is_idle() {
 }
 
 /// Nothing but a person's prompt: neither a command nor a notification.
-#[test]
-fn what_begins_like_a_command_is_a_prompt() {
-    let Some(world) = claude("what_begins_like_a_command_is_a_prompt") else {
-        return;
-    };
+fn commands_are_prompts(world: &World) {
     world.start_idle("api", &FREE);
     world.send_wait("api", "hello", &[]);
     world.wait_state("api", "idle");
@@ -277,13 +272,17 @@ fn what_begins_like_a_command_is_a_prompt() {
         "!touch ran.txt",
         "#note this",
         "/a\nwith\nmany\nlines\nof\ntext",
+        " /compact behind a blank",
+        "\n/clear behind a line end",
+        "  !touch ran.txt",
     ] {
         let message = world.send_wait("api", text, &[]);
         assert_eq!(message["way"], "paste", "{message}");
         let request = world.request_with(text);
         let told = texts_of(&request);
         let whole = told.iter().rev().find(|t| t.contains(text)).unwrap();
-        assert_eq!(whole.trim(), text, "as it is: {told:?}");
+        let lead = whole.trim().strip_suffix(text);
+        assert_eq!(lead, Some("[sm: message 1 of 1]\n"), "as it is: {told:?}");
         assert!(!whole.contains("NOT USER INPUT"), "{whole}");
         world.wait_state("api", "idle");
     }
@@ -293,4 +292,20 @@ fn what_begins_like_a_command_is_a_prompt() {
         (&1.into(), &0.into())
     );
     assert!(!world.env.project().join("ran.txt").exists());
+}
+
+#[test]
+fn what_begins_like_a_command_is_a_prompt() {
+    if let Some(world) = World::claude("what_begins_like_a_command_is_a_prompt") {
+        commands_are_prompts(&world);
+    }
+}
+
+/// It takes white space off before it looks for a command.
+#[test]
+fn what_begins_like_a_command_is_a_prompt_of_the_newest() {
+    let test = "what_begins_like_a_command_is_a_prompt_of_the_newest";
+    if let Some(world) = World::claude_newest(test) {
+        commands_are_prompts(&world);
+    }
 }

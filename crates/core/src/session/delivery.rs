@@ -232,7 +232,7 @@ impl Session {
                 // the composer would change it: the mailbox does not
                 PasteFit::Changed { arrives, .. }
                     if !self.waiters.is_empty()
-                        && arrives.trim() != words::spoken(&message).trim() =>
+                        && !arrives.contains(words::spoken(&message).trim()) =>
                 {
                     self.mail_or_hold(&message, Hold::LooksLikeCommand, now);
                 }

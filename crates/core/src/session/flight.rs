@@ -48,7 +48,10 @@ impl Session {
             PasteFit::Command | PasteFit::Empty if raw => PasteFit::Exact { pastes: vec![text] },
             // no other way is open to it
             PasteFit::Changed { pastes, .. } if raw => PasteFit::Exact { pastes },
-            PasteFit::Command => (self.profile.paste_as_text)(&text).unwrap_or(PasteFit::Command),
+            PasteFit::Command => {
+                let text = framing::quoted(&text); // a line of sm's stands before it
+                (self.profile.paste_as_text)(&text).unwrap_or(PasteFit::Command)
+            }
             fit => fit,
         }
     }

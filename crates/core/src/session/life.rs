@@ -309,7 +309,9 @@ impl Session {
     /// nothing to a person.
     fn said_at_start(&mut self) -> String {
         let said = self.last_output.take();
-        let failed_start = self.rec.state == State::Starting || self.rec.turn.0 == 0;
+        // the first words of a program without hooks are its first turn
+        let first = u64::from(!self.profile.has_transcript);
+        let failed_start = self.rec.state == State::Starting || self.rec.turn.0 <= first;
         match said {
             Some((launch, text)) if failed_start && launch == self.rec.launch => {
                 let text = words::sanitize(&text);

@@ -6,10 +6,10 @@
 //! what is found in the record after all is not given again.
 
 use super::{Flight, Session, State};
+use crate::comparable;
 use crate::effect::{EntryKind, NoticeKind};
 use crate::ids::{ConversationId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
-use crate::comparable;
 use serde::{Deserialize, Serialize};
 
 /// A process whose terminal is gone ends, and writes what it has, within this time.

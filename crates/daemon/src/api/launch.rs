@@ -118,7 +118,7 @@ async fn last_output(hub: &Shared, handle: &Handle, event: &Event) {
     };
     let now = handle.now();
     let pane = now.extra.terminal.as_ref().and_then(|t| t.pane_id());
-    let (Some(pane), true) = (pane, code != 0 && now.record.turn.0 == 0) else {
+    let (Some(pane), true) = (pane, code != 0 && now.record.turn.0 <= 1) else {
         return;
     };
     let what = Capture {

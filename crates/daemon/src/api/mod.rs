@@ -11,6 +11,7 @@ mod events;
 mod follow;
 mod generate;
 mod handoff;
+mod handoff_document;
 mod handoffs;
 mod headers;
 mod hooks;

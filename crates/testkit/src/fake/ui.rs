@@ -80,7 +80,7 @@ fn start(options: Options) -> Result<u8, String> {
 
 /// A line that is a command of the program's own. A path is not.
 fn command(text: &str) -> Option<Job> {
-    let line = text.trim_end(); // behind a blank it is a text
+    let line = text.trim();
     let (name, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     let word = name.strip_prefix('/')?;
     match word {
