@@ -78,14 +78,14 @@ pub fn reply(kind: AgentKind, event: &str, body: &[u8]) -> Option<String> {
         (AgentKind::Claude | AgentKind::Codex | AgentKind::Native, "Stop") => {
             let payload: Payload = serde_json::from_slice(body).ok()?;
             let said = payload.last_assistant_message?;
-            let most = said.floor_char_boundary(LONGEST_REPLY);
-            Some(said.get(..most)?.to_owned()).filter(|said| !said.trim().is_empty())
+            let said: String = said.chars().take(LONGEST_REPLY).collect();
+            Some(said).filter(|said| !said.trim().is_empty())
         }
         (AgentKind::Claude | AgentKind::Codex | AgentKind::Native | AgentKind::Generic, _) => None,
     }
 }
 
-/// More of what an agent said is not kept in memory; in bytes.
+/// More of what an agent said is not kept in memory; in characters.
 const LONGEST_REPLY: usize = 32 << 10;
 
 /// What the hook prints. `shown`: a line for the person at the screen.

@@ -218,7 +218,14 @@ impl Load {
                 Which::Active
             }
         };
-        let loaded = here.load(&lane.name, &which, self.pid);
+        let mut loaded = here.load(&lane.name, &which, self.pid);
+        // What the shell library archived lies with `global`; whoever names it means it.
+        let named = self.channel.is_some() || !matches!(which, Which::Id(_));
+        if loaded.is_err() && !named && here.is_own(&lane.name) {
+            loaded = here
+                .load(&ChannelName::global(), &which, self.pid)
+                .or(loaded);
+        }
         let loaded = loaded.map_err(|error| match &lane.offer {
             Some(offer) => error.hint(offer.hint("sm channel load --channel global")),
             None => error,
