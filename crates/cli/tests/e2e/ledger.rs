@@ -130,8 +130,10 @@ fn a_killed_agent_is_handed_off_from_it_and_the_old_one_stays() {
         .complains("no ledger of generation 7");
 }
 
+/// What an agent took and had not written down is not in its ledger: it goes back into the queue and
+/// is given to whoever goes on, once.
 #[test]
-fn the_last_words_are_known_though_the_agent_died_before_it_wrote_them_down() {
+fn the_last_words_of_an_agent_that_died_are_given_to_the_successor() {
     let mut world = World::new();
     world.env.set("FAKE_AGENT", "unrecorded_prompt=2");
     let gate = world.gate("never");
@@ -139,19 +141,22 @@ fn the_last_words_are_known_though_the_agent_died_before_it_wrote_them_down() {
     world.send_wait("api", "Paint the shed in mauve_undertone.\nSAY: I begin");
     world.wait_for("api", "idle");
     let last = "Leave the ninth plank bare.";
-    world.send_wait("api", &format!("{last}\nHOLD: {}", gate.display()));
+    let sent = world.send_wait("api", &format!("{last}\nHOLD: {}", gate.display()));
+    let id = text(&sent["id"]);
     world.wait_for("api", "working");
     end(&process(&world.show("api")["pid"]), Signal::KILL);
     world.wait_for("api", "exited");
     let transcript = text(&world.show("api")["transcript_path"]);
     let recorded = std::fs::read_to_string(transcript).unwrap();
     assert!(!recorded.contains(last), "{recorded}");
+    let held = world.wait_for_message("api", &id, &["held"]);
+    assert!(
+        text(&held["reason"]).contains("before it had written it down"),
+        "{held}"
+    );
     let ledger = world.sm(&["ledger", "api"]).exits(0).out;
-    let at = |part: &str| {
-        assert_eq!(ledger.matches(part).count(), 1, "{part}: {ledger}");
-        ledger.find(part)
-    };
-    assert!(at("mauve_undertone.") < at(&format!("Latest message: {last}")));
+    assert!(ledger.contains("mauve_undertone."), "{ledger}");
+    assert!(!ledger.contains(last), "{ledger}");
 
     std::fs::write(&gate, "").unwrap();
     world.env.set("FAKE_AGENT", "");
@@ -160,41 +165,37 @@ fn the_last_words_are_known_though_the_agent_died_before_it_wrote_them_down() {
         .exits(0);
     let done = handed(&world, "api");
     let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
-    assert_eq!(copy.matches(last).count(), 1, "{copy}");
-    let given = world.given(&format!("Read {} and continue", text(&done["copy"])));
-    assert_eq!(given.text.matches(last).count(), 1, "{}", given.text);
-    // an older context keeps them, and the next one has them from its prompt only
-    world
-        .sm(&["ledger", "api", "--generation", "1"])
-        .exits(0)
-        .says(last);
+    assert!(copy.contains("mauve_undertone."), "{copy}");
+    let given = world.wait_for_message("api", &id, &["consumed"]);
+    assert!(text(&given["reason"]).contains("given again"), "{given}");
+    world.wait_for("api", "idle");
+    let transcript = text(&world.show("api")["transcript_path"]);
+    let recorded = std::fs::read_to_string(transcript).unwrap();
+    assert!(recorded.contains(last), "{recorded}");
 }
 
 #[test]
-fn a_context_of_which_nothing_was_written_down_is_known_by_what_it_was_told() {
+fn the_first_words_of_an_agent_that_died_are_given_to_the_restored_one() {
     let mut world = World::new();
     world.env.set("FAKE_AGENT", "unrecorded_prompt=1");
     let gate = world.gate("never");
     world.agent("api");
-    world.send_wait(
+    let sent = world.send_wait(
         "api",
         &format!("Water the fern_of_aunt_ida.\nHOLD: {}", gate.display()),
     );
     world.wait_for("api", "working");
     end(&process(&world.show("api")["pid"]), Signal::KILL);
     world.wait_for("api", "exited");
+    world.wait_for_message("api", &text(&sent["id"]), &["held"]);
+    std::fs::write(&gate, "").unwrap();
+    world.env.set("FAKE_AGENT", "");
+    world.sm(&["restore", "api", "--detach"]).exits(0);
+    world.wait_for_message("api", &text(&sent["id"]), &["consumed"]);
     world
         .sm(&["ledger", "api"])
         .exits(0)
         .says("Water the fern_of_aunt_ida.");
-    std::fs::write(&gate, "").unwrap();
-    world.env.set("FAKE_AGENT", "");
-    world
-        .sm(&["handoff", "--auto", "--session", "api"])
-        .exits(0);
-    let done = handed(&world, "api");
-    let copy = std::fs::read_to_string(text(&done["copy"])).unwrap();
-    assert!(copy.contains("fern_of_aunt_ida"), "{copy}");
 }
 
 #[test]

@@ -103,6 +103,7 @@ async fn heard(hub: &Shared, handle: &Handle, what: &str, body: &[u8]) -> Result
 
 /// How long a program's terminal is looked at after its end.
 const LOOK_PATIENCE: Duration = Duration::from_millis(500);
+const LOOK_AGAIN: Duration = Duration::from_millis(20);
 /// Lines of it that may say why it ended.
 const LAST_LINES: usize = 6;
 
@@ -116,26 +117,39 @@ async fn last_output(hub: &Shared, handle: &Handle, event: &Event) {
     else {
         return;
     };
-    let now = handle.now();
-    let pane = now.extra.terminal.as_ref().and_then(|t| t.pane_id());
-    let (Some(pane), true) = (pane, code != 0 && now.record.turn.0 <= 1) else {
+    if code == 0 || handle.now().record.turn.0 > 1 {
+        return;
+    }
+    let looking = shown_last(hub, handle);
+    let Ok(text) = tokio::time::timeout(LOOK_PATIENCE, looking).await else {
         return;
     };
-    let what = Capture {
-        colours: false,
-        history_lines: 0,
-    };
-    let looking = hub.tmux.capture(pane, what);
-    let Ok(Ok(screen)) = tokio::time::timeout(LOOK_PATIENCE, looking).await else {
-        return;
-    };
-    let lines = screen.lines.iter().map(|line| line.trim());
-    let mut last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-    let first = last.len().saturating_sub(LAST_LINES);
-    let text = last.split_off(first).join(" ");
     let text = sm_ledger::redact::redact(&text).text.into_owned();
     // Whoever cannot be told goes without it.
     let _ = super::sessions::act(handle, Event::LastOutput { launch, text }).await;
+}
+
+/// The last lines of its terminal. One that ends at once does so before its terminal is known, and
+/// before tmux has read what it said.
+async fn shown_last(hub: &Shared, handle: &Handle) -> String {
+    loop {
+        let what = Capture {
+            colours: false,
+            history_lines: 0,
+        };
+        let terminal = handle.now().extra.terminal.clone();
+        if let Some(pane) = terminal.and_then(|terminal| terminal.pane_id())
+            && let Ok(screen) = hub.tmux.capture(pane, what).await
+        {
+            let lines = screen.lines.iter().map(|line| line.trim());
+            let mut last: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+            if !last.is_empty() {
+                let first = last.len().saturating_sub(LAST_LINES);
+                return last.split_off(first).join(" ");
+            }
+        }
+        tokio::time::sleep(LOOK_AGAIN).await;
+    }
 }
 
 /// What a launcher whose agent has ended does next.
