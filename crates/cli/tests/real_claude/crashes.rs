@@ -348,17 +348,3 @@ fn what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one() {
         rustix::process::kill_process(pid, Signal::KILL).unwrap();
     });
 }
-
-#[test]
-fn what_went_with_tmux_is_given_to_the_restored_agent() {
-    let Some(world) = claude("what_went_with_tmux_is_given_to_the_restored_agent") else {
-        return;
-    };
-    each_text_survives(&world, |world, session| {
-        let socket = world.show(session)["tmux"]["socket"].clone();
-        let ran = std::process::Command::new("tmux")
-            .args(["-S", socket.as_str().unwrap(), "kill-server"])
-            .status();
-        assert!(ran.unwrap().success());
-    });
-}
