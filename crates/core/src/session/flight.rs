@@ -45,9 +45,14 @@ impl Session {
         let mut raw = known.filter(|m| m.meta.raw);
         let raw = raw.any(|m| messages.contains(&m.meta.id));
         match (self.profile.paste_fit)(&text) {
-            PasteFit::Command | PasteFit::Empty if raw => PasteFit::Exact { pastes: vec![text] },
             // no other way is open to it
-            PasteFit::Changed { pastes, .. } if raw => PasteFit::Exact { pastes },
+            PasteFit::Changed { pastes, .. }
+                if raw && !text.trim_start().starts_with(['/', '!']) =>
+            {
+                PasteFit::Exact { pastes }
+            }
+            // what would make a prompt of a command is left out
+            _ if raw => PasteFit::Exact { pastes: vec![text] },
             PasteFit::Command => {
                 let text = framing::quoted(&text); // a line of sm's stands before it
                 (self.profile.paste_as_text)(&text).unwrap_or(PasteFit::Command)

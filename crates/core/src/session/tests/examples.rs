@@ -257,6 +257,24 @@ fn a_text_the_composer_would_change_goes_through_the_mailbox() {
     assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
 }
 
+/// Codex takes a command behind a blank for a prompt.
+#[test]
+fn a_raw_command_is_typed_as_it_is_however_its_text_would_be_pasted() {
+    let mut b = Bench::idle();
+    b.session.profile.paste_fit = |text| PasteFit::Exact {
+        pastes: vec![" ".into(), text.to_owned()],
+    };
+    let mut raw = message("m1", "/clear");
+    raw.raw = true;
+    b.on(Event::Send(raw));
+    let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(outcome.effects.contains(&Effect::Paste {
+        flight: 1,
+        pastes: vec!["/clear".into()],
+        guard: Some(ScreenMark::default()),
+    }));
+}
+
 #[test]
 fn a_text_that_would_be_a_command_is_pasted_as_a_text_where_that_is_possible() {
     let mut b = Bench::idle();
