@@ -10,6 +10,9 @@ pub fn each_arrives_once<'a>(
     session: &str,
     cases: impl Iterator<Item = (&'a str, String)>,
 ) {
+    // an answer that repeats the text would count
+    let reply = Some("ok".to_owned());
+    world.model.control(|control| control.reply = reply);
     let mut marks = Vec::new();
     for (no, (what, text)) in cases.enumerate() {
         let mark = format!("[case {no} of many]");

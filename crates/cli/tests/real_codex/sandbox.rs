@@ -1,7 +1,6 @@
 //! Codex's own sandbox, in which commands can connect to nothing: `sm handoff` asks by the hook that
 //! follows the call, and is answered by it.
 
-use serde_json::Value;
 use sm_testkit::model::texts_of;
 
 use crate::common::handoff::text;
@@ -30,7 +29,9 @@ fn answers(world: &World) -> Vec<String> {
 
 fn no_handoff(world: &World, session: &str) {
     world.wait_state(session, "idle");
-    assert_eq!(world.handoffs(session), [] as [Value; 0]);
+    for handoff in world.handoffs(session) {
+        assert_eq!(handoff["state"], "refused", "{handoff}");
+    }
     assert_eq!(world.show(session)["generation"], 1);
 }
 
