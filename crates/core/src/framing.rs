@@ -5,6 +5,9 @@
 //! Whoever reads such a line sees no control bytes, no zero-width characters and no difference
 //! between look-alikes: it is judged by what can be seen of it.
 
+use crate::comparable;
+use unicode_normalization::char::is_combining_mark;
+
 /// What stands before a line that only looks like one of sm's.
 const QUOTE: &str = "> ";
 
@@ -44,18 +47,9 @@ fn looks_like_framing(line: &str) -> bool {
     begins && seen.next().is_none_or(|c| !c.is_alphanumeric())
 }
 
-/// Takes a place in the line.
+/// Takes a place in the line. Marks over a letter do not, nor does the blank Braille pattern.
 fn is_seen(c: char) -> bool {
-    let invisible = matches!(
-        c,
-        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}'
-            | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{2800}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
-            | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
-            | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}'
-            | '\u{300}'..='\u{36f}' | '\u{1ab0}'..='\u{1aff}' | '\u{1dc0}'..='\u{1dff}'
-            | '\u{20d0}'..='\u{20ff}' | '\u{fe20}'..='\u{fe2f}'
-    );
+    let invisible = comparable::is_ignorable(c) || is_combining_mark(c) || c == '\u{2800}';
     !invisible && (!c.is_control() || c.is_whitespace())
 }
 
