@@ -81,13 +81,44 @@ const ANSWERING: Duration = Duration::from_millis(500);
 /// A daemon that lives says so at once, whatever else it does.
 const AWAKE: Duration = Duration::from_secs(10);
 
+/// Whose end of the waiting comes first: the message and the exit code say which it was.
+#[derive(Debug, Clone, Copy)]
+enum Limit {
+    /// The one that a person gave.
+    Person { wait: Duration, until: Instant },
+    /// Ours: by then a daemon that lives has answered.
+    Patience { patience: Duration, until: Instant },
+}
+
+impl Limit {
+    fn until(self) -> Instant {
+        match self {
+            Self::Person { until, .. } | Self::Patience { until, .. } => until,
+        }
+    }
+
+    fn passed(self) -> CommandError {
+        let (error, waited): (fn(String) -> CommandError, _) = match self {
+            Self::Person { wait, .. } => (CommandError::not_in_time, wait),
+            Self::Patience { patience, .. } => (CommandError::not_usable, patience),
+        };
+        error(format!(
+            "the daemon did not answer within {} s",
+            waited.as_secs_f64()
+        ))
+    }
+}
+
 impl Door {
-    /// Until then an answer is waited for: a person's own deadline is the deadline.
-    fn until(&self, patience: Duration) -> Instant {
+    /// How long an answer is waited for: a person's own deadline is the deadline.
+    fn limit(&self, patience: Duration) -> Limit {
         let until = Instant::now() + patience;
         match self.deadline {
-            Some((_, deadline)) => until.min(deadline + ANSWERING),
-            None => until,
+            Some((wait, deadline)) if deadline + ANSWERING <= until => Limit::Person {
+                wait,
+                until: deadline + ANSWERING,
+            },
+            Some(_) | None => Limit::Patience { patience, until },
         }
     }
 
@@ -98,11 +129,9 @@ impl Door {
 
     /// Before an answer that may take long: whether anybody is there to give it.
     fn awake(&self) -> Result<()> {
-        match self
-            .client
-            .request(&Request::get("/health"), self.until(AWAKE))
-        {
-            Err(error @ HttpError::Timeout) => Err(self.unreachable(&error)),
+        let limit = self.limit(AWAKE);
+        match self.client.request(&Request::get("/health"), limit.until()) {
+            Err(error @ HttpError::Timeout) => Err(self.unreachable(&error, limit)),
             // whoever asks for more finds it out, and what to do about it
             Ok(_) | Err(_) => Ok(()),
         }
@@ -130,13 +159,11 @@ impl Door {
     }
 
     pub fn once<T: DeserializeOwned>(&self, request: Request<'_>) -> Result<Option<Answer<T>>> {
-        match self
-            .client
-            .request(&self.signed(request), self.until(PATIENCE))
-        {
+        let limit = self.limit(PATIENCE);
+        match self.client.request(&self.signed(request), limit.until()) {
             Ok(response) => parse(&response).map(Some),
             Err(error) if error.is_no_daemon() => Ok(None),
-            Err(error) => Err(self.unreachable(&error)),
+            Err(error) => Err(self.unreachable(&error, limit)),
         }
     }
 
@@ -149,7 +176,8 @@ impl Door {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.client.request(&request, self.until(call.patience)) {
+            let limit = self.limit(call.patience);
+            match self.client.request(&request, limit.until()) {
                 // It is stopping: the next one has the answer.
                 Ok(response)
                     if response.status() == 503
@@ -161,7 +189,7 @@ impl Door {
                     self.give_up_if_stopped(call.stopped)?;
                 }
                 Ok(response) => return Ok(response),
-                Err(error) => self.recover(&error, call.repeat, call.stopped, tries)?,
+                Err(error) => self.recover(&error, limit, call.repeat, call.stopped, tries)?,
             }
         }
     }
@@ -175,7 +203,7 @@ impl Door {
                 ),
             );
         }
-        daemon::ensure(&self.client, self.until(START_PATIENCE))
+        daemon::ensure(&self.client, self.limit(START_PATIENCE).until())
             .map_err(|error| self.no_daemon(&error))
     }
 
@@ -193,10 +221,11 @@ impl Door {
         let mut tries = 0;
         loop {
             tries += 1;
-            match self.client.stream(&request, self.until(patience)) {
+            let limit = self.limit(patience);
+            match self.client.stream(&request, limit.until()) {
                 Ok(Ok(lines)) => return Ok(lines),
                 Ok(Err(response)) => return Err(refusal(&response)),
-                Err(error) => self.recover(&error, Repeat::Safe, self.stopped, tries)?,
+                Err(error) => self.recover(&error, limit, Repeat::Safe, self.stopped, tries)?,
             }
         }
     }
@@ -218,12 +247,13 @@ impl Door {
     fn recover(
         &self,
         error: &HttpError,
+        limit: Limit,
         repeat: Repeat,
         stopped: Stopped,
         tries: u32,
     ) -> Result<()> {
         if self.is_over() {
-            return Err(self.unreachable(error));
+            return Err(self.unreachable(error, limit));
         }
         match error {
             HttpError::NoDaemon(_) if tries < TRIES_WHILE_STOPPING + TRIES => {
@@ -242,7 +272,7 @@ impl Door {
             | HttpError::BadRequest(_)
             | HttpError::Timeout
             | HttpError::TooLarge
-            | HttpError::Malformed(_) => Err(self.unreachable(error)),
+            | HttpError::Malformed(_) => Err(self.unreachable(error, limit)),
         }
     }
 
@@ -258,7 +288,7 @@ impl Door {
         }
     }
 
-    fn unreachable(&self, error: &HttpError) -> CommandError {
+    fn unreachable(&self, error: &HttpError, limit: Limit) -> CommandError {
         let plain = CommandError::not_usable(error.to_string());
         match error {
             HttpError::Untrusted(_) => plain
@@ -267,13 +297,8 @@ impl Door {
                 .hint("a sandbox forbids it: run this command outside of it")
                 .hint("in Codex: with escalated permissions, or with sandbox_workspace_write.network_access = true in its config"),
             HttpError::BadRequest(_) => CommandError::usage(error.to_string()),
-            HttpError::Timeout => match self.deadline {
-                Some((wait, _)) => CommandError::not_in_time(format!(
-                    "the daemon did not answer within {} s",
-                    wait.as_secs_f64()
-                )),
-                None => plain,
-            }
+            HttpError::Timeout => limit
+                .passed()
                 .hint("it is running but stuck or stopped; it may still do what was asked")
                 .hint("look with `sm doctor`"),
             HttpError::Closed | HttpError::Io(_) => plain

@@ -35,10 +35,11 @@ pub struct Ask {
 
 impl Ask {
     pub fn run(self, out: &mut Printer) -> Result<()> {
-        let daemon = Daemon::open()?;
+        let text = self.text.read()?;
+        let daemon = Daemon::open()?.within(self.timeout);
         let body = SendBody {
             id: fresh_id(16)?,
-            text: self.text.read()?,
+            text,
             from: daemon.own().map(|own| own.id.clone()),
             ..SendBody::default()
         };

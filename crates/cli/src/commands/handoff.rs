@@ -235,7 +235,7 @@ impl Handoff {
         patience: Duration,
         out: &mut Printer,
     ) -> Result<()> {
-        let daemon = Daemon::of_session()?;
+        let daemon = Daemon::of_session()?.within(patience);
         let deadline = Instant::now() + patience;
         loop {
             let known = daemon.one_handoff(id);

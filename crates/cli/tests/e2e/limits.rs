@@ -1,12 +1,12 @@
 //! What must never hold the daemon up, or a person longer than they said: files that are none, too
 //! many streams, a daemon that does not answer, questions that cannot be read.
 
-use crate::world::{World, eventually, text};
+use crate::world::{Ran, World, eventually, text};
 use rustix::process::Signal;
 use serde_json::{Value, json};
 use sm_client::Client;
 use sm_client::http::{HttpError, Request};
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 /// A pipe, a device and a folder where a transcript, a document or an agent's settings are expected.
@@ -90,37 +90,47 @@ fn a_thousand_event_streams_leave_room_for_hooks_and_people() {
     });
 }
 
-/// It is stopped (Ctrl-Z, a debugger, a machine under load), so it lives and says nothing.
+/// It is stopped (Ctrl-Z, a debugger, a machine under load), so it lives and says nothing, and nothing
+/// that a command waits for can come: each ends by itself, and names whose deadline ended it.
 #[test]
 fn a_persons_own_deadline_is_the_deadline() {
     let world = World::new();
     world.agent("api");
     let daemon = world.daemon();
     daemon.signal(Signal::STOP);
-    let commands: [&[&str]; 3] = [
-        &["wait", "api", "--for", "working", "--timeout", "2"],
-        &["send", "api", "hello", "--wait", "2"],
-        &["archive", "api"],
+    let commands: [(&[&str], i32, &str); 5] = [
+        (
+            &["wait", "api", "--for", "working", "--timeout", "2"],
+            3,
+            "within 2 s",
+        ),
+        (&["send", "api", "hello", "--wait", "2"], 3, "within 2 s"),
+        (&["ask", "api", "hello?", "--timeout", "2"], 3, "within 2 s"),
+        // nobody said how long: as long as a daemon that lives may need
+        (&["archive", "api"], 2, "within 10 s"),
+        // longer than that is not waited for somebody who is not there
+        (&["wait", "api", "--timeout", "3600"], 2, "within 30 s"),
     ];
-    let told: Vec<_> = commands
-        .iter()
-        .map(|args| {
-            let began = Instant::now();
-            let ran = world.sm(args);
-            (args, ran, began.elapsed())
+    let started: Vec<_> = commands
+        .into_iter()
+        .map(|(args, code, said)| {
+            let mut command = world.command(args);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            (args, code, said, command.spawn().unwrap())
         })
         .collect();
-    daemon.signal(Signal::CONT);
-    for (args, ran, took) in told {
-        // 30 s and more before, and 600 s for an archive
-        assert!(took < Duration::from_secs(25), "{args:?} took {took:?}");
+    for (args, code, said, mut running) in started {
+        eventually(&format!("{args:?} ends"), || {
+            running.try_wait().unwrap().is_some()
+        });
+        let ran = Ran::from(running.wait_with_output().unwrap());
+        assert!(ran.err.contains(said), "{args:?} {ran:?}");
         assert!(ran.err.contains("hint: "), "{args:?} {ran:?}");
-        let expected = match args[0] {
-            "archive" => 2,
-            _ => 3,
-        };
-        ran.exits(expected);
+        ran.exits(code);
     }
+    // all of it while nothing was answered
+    daemon.signal(Signal::CONT);
+    world.sm(&["ls"]).exits(0);
 }
 
 #[test]
