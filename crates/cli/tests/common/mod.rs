@@ -417,6 +417,18 @@ impl World {
         self.tmux(session, &["send-keys", key]).unwrap();
     }
 
+    /// Answers a dialog with a key, again as long as it stands there: Claude Code 2.1.325 drops keys
+    /// in the first moments of a dialog.
+    #[track_caller]
+    pub fn answer_dialog(&self, session: &str, dialog: &str, key: &str) {
+        let closed = (0..10).any(|_| {
+            self.key(session, key);
+            let gone = || (!self.screen(session).contains(dialog)).then_some(());
+            wait_until(DEADLINE / 20, gone).is_some()
+        });
+        assert!(closed, "it stays open\n{}", self.about(session));
+    }
+
     /// Types characters.
     #[track_caller]
     pub fn type_text(&self, session: &str, text: &str) {

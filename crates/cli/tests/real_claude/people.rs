@@ -60,7 +60,7 @@ fn nothing_is_typed_into_a_permission_dialog() {
     assert_eq!(world.show("api")["state"], "waiting");
     // it would interrupt the tool that is about to run
     world.sm(&["queue", "rm", "api", &c]).exits(0);
-    world.key("api", "Enter"); // the person says yes
+    world.answer_dialog("api", DIALOG, "Enter"); // the person says yes
     world.request_with(first);
     assert!(tool_ran(&world));
     once(&world, "api", &a, first);
@@ -73,14 +73,14 @@ fn what_waits_is_shown(world: &World) {
     world.send_wait("api", "RUN: touch made-by-the-tool", &[]);
     world.wait_state("api", "waiting");
     world.wait_screen("api", DIALOG);
-    let session = world.show("api");
-    assert_eq!(
-        session["waiting_for"],
-        serde_json::json!({
-            "kind": "permission", "tool": "Bash", "request": "touch made-by-the-tool", "more": 0,
-        }),
-        "{session}"
-    );
+    let asked = serde_json::json!({
+        "kind": "permission", "tool": "Bash", "request": "touch made-by-the-tool", "more": 0,
+    });
+    let session = wait_until(crate::common::DEADLINE, || {
+        let session = world.show("api");
+        (session["waiting_for"] == asked).then_some(session)
+    });
+    let session = session.unwrap_or_else(|| panic!("{}", world.about("api")));
     assert_eq!(session["activity"], "Bash: touch made-by-the-tool");
     let asks = "it asks for permission (Bash): touch made-by-the-tool";
     assert_eq!(session["state_reason"], asks);
@@ -94,7 +94,7 @@ fn what_waits_is_shown(world: &World) {
         world.show("api")["goal"].as_str().map(str::to_owned)
     });
     assert_eq!(goal.as_deref(), Some("RUN: touch made-by-the-tool"));
-    world.key("api", "Escape");
+    world.answer_dialog("api", DIALOG, "Escape");
     world.wait_state("api", "idle");
     assert_eq!(world.show("api")["waiting_for"], serde_json::Value::Null);
     assert_eq!(world.show("api")["activity"], serde_json::Value::Null);
@@ -102,9 +102,12 @@ fn what_waits_is_shown(world: &World) {
     let question = "TOOL: AskUserQuestion {\"questions\":[{\"question\":\"Which database?\",\"header\":\"Database\",\"multiSelect\":false,\"options\":[{\"label\":\"Postgres\",\"description\":\"a server\"},{\"label\":\"SQLite\",\"description\":\"a file\"}]}]}";
     world.send_wait("api", question, &[]);
     world.wait_state("api", "waiting");
-    let session = world.show("api");
+    let session = wait_until(crate::common::DEADLINE, || {
+        let session = world.show("api");
+        (session["waiting_for"]["request"] == "Which database?").then_some(session)
+    });
+    let session = session.unwrap_or_else(|| panic!("{}", world.about("api")));
     assert_eq!(session["waiting_for"]["kind"], "question", "{session}");
-    assert_eq!(session["waiting_for"]["request"], "Which database?");
     assert_eq!(
         session["state_reason"],
         "it asks a question: Which database?"
@@ -153,7 +156,7 @@ fn a_denied_permission_ends_in_idle() {
     dialog(&world);
     let text = "something else then";
     let id = world.send("api", text, &[]);
-    world.key("api", "Escape");
+    world.answer_dialog("api", DIALOG, "Escape");
     world.request_with(text);
     assert!(!tool_ran(&world));
     once(&world, "api", &id, text);

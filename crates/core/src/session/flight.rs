@@ -373,10 +373,21 @@ impl Session {
     // ── proof
 
     /// A prompt the agent accepted, or a text in its record.
-    pub(super) fn prompt_proves(&mut self, text: &str, proof: Proof, now: Timestamp) {
+    pub(super) fn prompt_proves(
+        &mut self,
+        text: &str,
+        at: Option<Timestamp>,
+        proof: Proof,
+        now: Timestamp,
+    ) {
         let Some(flight) = &self.rec.flight else {
             return;
         };
+        // a prompt from before it took off may quote it, as the one that opens a context does with
+        // what waits; the time of the flight means nothing if the clock was set back since
+        if at.is_some_and(|at| at < flight.since) && flight.since <= now {
+            return;
+        }
         match self.flight_purpose() {
             Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake => {}
             Purpose::Clear | Purpose::Back => return, // proven by the context that follows

@@ -87,7 +87,7 @@ impl Session {
         if call.at < self.rec.last_signal {
             // overtaken: it proves what it proves, but the state has moved on
             if let Signal::PromptAccepted { text, .. } = &call.signal {
-                self.prompt_proves(text, Proof::Hook, now);
+                self.prompt_proves(text, Some(call.at), Proof::Hook, now);
             }
             self.ignore(&call, "overtaken by a newer one");
             return Answered::No;
@@ -119,7 +119,7 @@ impl Session {
                 if !self.is_ours(&text) {
                     self.person_went_on();
                 }
-                self.prompt_proves(&text, Proof::Hook, now);
+                self.prompt_proves(&text, Some(self.rec.last_signal), Proof::Hook, now);
                 self.become_state(State::Working, "a prompt was accepted", now);
                 if let Some(request) = request {
                     return self.answer_prompt(request, now);

@@ -19,7 +19,7 @@ impl Session {
             match fact {
                 Fact::UserText { text, at, .. } => {
                     self.record_shows(&text, at, now);
-                    self.text_proves(&text, at, now);
+                    self.prompt_proves(&text, at, Proof::Transcript, now);
                     let new = at.is_none_or(|at| at >= self.rec.since);
                     if new && self.rec.state == State::Idle {
                         self.ask(now); // a turn began, and its hook is late or lost
@@ -290,18 +290,6 @@ impl Session {
 
     fn sign_of_life(&mut self, now: Timestamp) {
         self.arm_check(now);
-    }
-
-    /// A text in the agent's own record proves the flight that carries it.
-    fn text_proves(&mut self, text: &str, at: Option<Timestamp>, now: Timestamp) {
-        let newer = self
-            .rec
-            .flight
-            .as_ref()
-            .is_some_and(|flight| at.is_none_or(|at| at >= flight.since));
-        if newer {
-            self.prompt_proves(text, Proof::Transcript, now);
-        }
     }
 }
 

@@ -271,3 +271,32 @@ fn two_escapes_are_not_pressed_soon_after_each_other() {
         pressed.since(escaped)
     );
 }
+
+/// The hook of the prompt that opened the context came late, from the spool; that prompt tells of
+/// the messages that wait. The answer to the Stop hook was lost with its connection.
+#[test]
+fn a_late_prompt_that_quotes_a_message_does_not_prove_it() {
+    let mut b = Bench::working();
+    let quoting = Signal::PromptAccepted {
+        text: "Read notes.md.\n- 1 message waits, from a person: and then this".into(),
+        transcript: None,
+    };
+    let late = b.call("c1", quoting);
+    b.wait(50);
+    b.send("m1", "and then this");
+    b.stops();
+    let given = b.receipt("m1");
+    assert!(matches!(given, MessageState::Written { .. }), "{given:?}");
+    b.on(Event::Hook(late));
+    assert_eq!(b.receipt("m1"), given, "that prompt is older");
+    let mut pasted = false;
+    for _ in 0..8 {
+        b.wait(4_000);
+        let looked = b.evidence(screen(Composer::Empty, Activity::Idle));
+        pasted |= looked
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::Paste { .. }));
+    }
+    assert!(pasted, "it is given again: {:?}", b.receipt("m1"));
+}
