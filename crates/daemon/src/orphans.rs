@@ -12,7 +12,8 @@ use crate::{clock, rows};
 use sm_client::files;
 use sm_core::{ConversationId, Process, Record, SessionId};
 use sm_runtime::PaneInfo;
-use sm_store::SessionRow;
+use sm_store::{OpenNotice, SessionRow};
+use std::cmp::Ordering;
 use std::io::{self, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
@@ -86,14 +87,35 @@ pub struct TakenUp {
     name: String,
 }
 
+/// What is known of the journal before it is compared with the cards.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Journal {
+    Whole,
+    /// It lost its end, or all of it.
+    Behind,
+}
+
+impl Journal {
+    pub fn after(notices: &[OpenNotice]) -> Self {
+        let lost = notices.iter().any(|notice| match notice {
+            OpenNotice::SetAside { .. } | OpenNotice::Behind { .. } => true,
+            OpenNotice::Migrated { .. } | OpenNotice::CheckedSound => false,
+        });
+        match lost {
+            true => Self::Behind,
+            false => Self::Whole,
+        }
+    }
+}
+
 /// Puts the sessions that the journal lacks, or has as they were before, among what was loaded.
-pub fn take_up(hub: &Hub, sessions: &mut Vec<SessionRow>) -> Vec<TakenUp> {
+pub fn take_up(hub: &Hub, sessions: &mut Vec<SessionRow>, journal: Journal) -> Vec<TakenUp> {
     let folders = std::fs::read_dir(hub.paths.sessions_dir());
     let cards = folders.into_iter().flatten().flatten();
     let cards = cards
         .take(MOST)
         .filter_map(|entry| read_card(&entry.path()));
-    let taken = merge(sessions, cards);
+    let taken = merge(sessions, cards, journal);
     if !taken.is_empty() {
         let names: Vec<&str> = taken.iter().map(|one| one.name.as_str()).take(20).collect();
         hub.problem(format!(
@@ -108,11 +130,15 @@ pub fn take_up(hub: &Hub, sessions: &mut Vec<SessionRow>) -> Vec<TakenUp> {
     taken
 }
 
-fn merge(sessions: &mut Vec<SessionRow>, cards: impl Iterator<Item = Stored>) -> Vec<TakenUp> {
+fn merge(
+    sessions: &mut Vec<SessionRow>,
+    cards: impl Iterator<Item = Stored>,
+    journal: Journal,
+) -> Vec<TakenUp> {
     let mut taken = Vec::new();
     for card in cards {
-        // what has ended is not brought back: it may have been removed on purpose
-        if !card.record.state.is_live() {
+        // By a whole journal what has ended was removed on purpose; without one it can be restored.
+        if !card.record.state.is_live() && journal == Journal::Whole {
             continue;
         }
         let at = sessions
@@ -121,7 +147,7 @@ fn merge(sessions: &mut Vec<SessionRow>, cards: impl Iterator<Item = Stored>) ->
         let is_newer = match at.and_then(|at| sessions.get(at)) {
             None => true,
             Some(row) => serde_json::from_str::<Stored>(&row.state)
-                .is_ok_and(|known| progress(&card.record) > progress(&known.record)),
+                .is_ok_and(|known| is_newer(&card, &known, journal)),
         };
         if !is_newer {
             continue;
@@ -137,6 +163,21 @@ fn merge(sessions: &mut Vec<SessionRow>, cards: impl Iterator<Item = Stored>) ->
         });
     }
     taken
+}
+
+/// A card is written after the journal. So one that differs from a journal that lost its end has what
+/// was lost, unless the journal has got further.
+fn is_newer(card: &Stored, known: &Stored, journal: Journal) -> bool {
+    match progress(&card.record).cmp(&progress(&known.record)) {
+        Ordering::Greater => true,
+        Ordering::Less => false,
+        Ordering::Equal => {
+            let (card, known) = [card, known]
+                .map(|one| Card::of(&one.record, &one.extra))
+                .into();
+            journal == Journal::Behind && card != known
+        }
+    }
 }
 
 /// What only ever grows.
@@ -240,7 +281,7 @@ mod tests {
             stored("lost", 1),
             ended,
         ];
-        let taken = merge(&mut sessions, cards.into_iter());
+        let taken = merge(&mut sessions, cards.into_iter(), Journal::Whole);
         let ids: Vec<&str> = taken.iter().map(|one| one.id.as_str()).collect();
         assert_eq!(ids, ["older", "lost"]);
         let launch = |id: &str| {
@@ -260,5 +301,22 @@ mod tests {
             (2, 2, 5, 1)
         );
         assert!(sessions.iter().all(|row| row.id != "ended"));
+    }
+
+    #[test]
+    fn from_a_journal_that_lost_its_end_names_and_what_has_ended_come_back_too() {
+        let mut renamed = stored("renamed", 2);
+        renamed.record.name = sm_core::SessionName::new("another").unwrap();
+        let mut ended = stored("ended", 1);
+        ended.record.state = State::Exited;
+        let cards = [renamed, stored("same", 2), stored("newer", 4), ended];
+        let taken = |journal| {
+            let mut sessions = vec![row("renamed", 2), row("same", 2), row("newer", 5)];
+            let taken = merge(&mut sessions, cards.clone().into_iter(), journal);
+            let ids: Vec<String> = taken.iter().map(|one| one.id.to_string()).collect();
+            ids
+        };
+        assert_eq!(taken(Journal::Whole), [""; 0]);
+        assert_eq!(taken(Journal::Behind), ["renamed", "ended"]);
     }
 }

@@ -9,6 +9,7 @@ use crate::api::access::{self, Access};
 use crate::api::serve;
 use crate::config::{Config, TmuxSocket};
 use crate::hub::{Directory, Hub, lock};
+use crate::orphans::Journal;
 use crate::signin::SignIns;
 use crate::watch::{Changed, Watcher};
 use crate::{archive, clock, dispatch, fault, ledger, log_writers, orphans, recover, terminal};
@@ -213,12 +214,12 @@ async fn serve(paths: Paths, config: Config) -> Result<(), ServeError> {
         paths,
         config,
     });
-    for notice in notices {
-        hub.problem(explain(&notice));
+    for notice in &notices {
+        hub.problem(explain(notice));
     }
     let servers = open_doors(&hub).await?;
     let outbox = std::mem::take(&mut loaded.outbox);
-    let taken_up = orphans::take_up(&hub, &mut loaded.sessions);
+    let taken_up = orphans::take_up(&hub, &mut loaded.sessions, Journal::after(&notices));
     let waiting = recover::revive(&hub, loaded);
     orphans::journal(&hub, &taken_up);
     let ended = dispatch::spool(&hub).await;
@@ -379,9 +380,21 @@ fn explain(notice: &OpenNotice) -> String {
             )
         }
         OpenNotice::SetAside { to, reason } => format!(
-            "the database was damaged ({reason}) and was set aside as {}; sm began a new one. Sessions in it are not known any more: their agents still run in tmux",
+            "the database was damaged ({reason}) and was set aside as {}; sm began a new one. Its sessions are taken up again from their folders; messages that were queued, and the history, are not: look with `sm ls --all` and `sm queue`, and send again what has not arrived",
             to.display()
         ),
+        OpenNotice::Behind {
+            events,
+            messages,
+            log,
+        } => {
+            let kept = log.as_ref().map_or_else(String::new, |log| {
+                format!(". What is left of that file was kept as {}", log.display())
+            });
+            format!(
+                "the journal lacks the end of what it had: {messages} messages and {events} events. Its write-ahead file was damaged, cut or removed, or an older copy of the database was put back. Messages may have been forgotten, and others may be given once more: look with `sm queue` and `sm show`, and send again what has not arrived{kept}"
+            )
+        }
         OpenNotice::CheckedSound => {
             "damage to the database had been suspected; a full check found none".into()
         }

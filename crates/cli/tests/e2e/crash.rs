@@ -5,6 +5,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use sm_testkit::wait_until;
 use std::io::Write;
+use std::path::Path;
 use std::process::{Child, Stdio};
 
 /// `sm send`, under way.
@@ -252,4 +253,101 @@ fn sessions_that_run_are_taken_up_again_when_the_journal_lost_them() {
         world.kill_daemon();
         world.sm(&["ls"]).exits(0).says("api");
     }
+}
+
+/// Something happens to the write-ahead file while agents run: with the daemon running on it, or after
+/// it was killed. Nobody is forgotten, and what may be is told.
+#[test]
+fn a_damaged_write_ahead_file_forgets_no_session_and_is_told() {
+    type Damage = fn(&Path);
+    let damages: [(&str, Damage); 5] = [
+        ("bits flipped in every frame", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            for at in (32 + 24 + 100..bytes.len()).step_by(4096 + 24) {
+                bytes[at] ^= 0x41;
+            }
+            overwrite(path, &bytes);
+        }),
+        ("its header flipped", |path| {
+            let mut bytes = std::fs::read(path).unwrap();
+            bytes.iter_mut().take(16).for_each(|byte| *byte ^= 0x41);
+            overwrite(path, &bytes);
+        }),
+        ("zeros", |path| {
+            let length = std::fs::metadata(path).unwrap().len();
+            overwrite(path, &vec![0; usize::try_from(length).unwrap()]);
+        }),
+        ("cut", |path| {
+            let file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+            file.set_len(32 + 3 * (4096 + 24) + 99).unwrap();
+        }),
+        ("removed", |path| std::fs::remove_file(path).unwrap()),
+    ];
+    for (what, damage) in damages {
+        for running in [true, false] {
+            let what = format!("{what}, the daemon running: {running}");
+            let world = World::new();
+            let api = world.agent("api");
+            world.send_wait("api", "SAY: before");
+            world.wait_for("api", "idle");
+            let log = world.paths().database().with_file_name("sm.db-wal");
+            if running {
+                damage(&log);
+                // it writes on over what it finds there
+                let _ = world.sm(&["new", "claude", "--name", "later", "--detach"]);
+                let _ = world.sm(&["send", "api", "SAY: over it"]);
+                world.kill_daemon();
+            } else {
+                // while it is busy, so that not all of it is in the database
+                let _ = world.sm(&["send", "api", "SAY: last", "--expires", "600"]);
+                world.kill_daemon();
+                damage(&log);
+            }
+            let mark = std::fs::read_to_string(log.with_file_name("sm.db-mark")).unwrap();
+            let committed: i64 = mark[..20].parse().unwrap();
+            let found = world.ready("api");
+            assert_eq!(found["id"], api["id"], "{what}");
+            assert_eq!(found["pid"], api["pid"], "{what}: its agent ran on");
+            if last_kept_event(&world, committed) < committed {
+                let told = world.get("/status")["problems"].to_string();
+                let is_told = told.contains("the journal lacks") || told.contains("set aside");
+                assert!(is_told, "{what}: {told}");
+                world
+                    .sm(&["doctor"])
+                    .says("send again what has not arrived");
+            }
+            world.send_wait("api", "SAY: after");
+            eventually("given", || world.times("SAY: after") == 1);
+            if running {
+                world.ready("later");
+            }
+            // and the journal has them from now on
+            world.kill_daemon();
+            world.sm(&["ls"]).exits(0).says("api");
+        }
+    }
+}
+
+/// The last event, up to this one, that the journal still has.
+fn last_kept_event(world: &World, up_to: i64) -> i64 {
+    let sessions = world.get("/sessions?all=true");
+    let ids = sessions
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| text(&one["id"]));
+    let events = ids.flat_map(|id| {
+        let events = world.get(&format!("/sessions/{id}/events?after=0&limit=10000"));
+        let numbers = events.as_array().unwrap().iter();
+        numbers
+            .map(|event| event["seq"].as_i64().unwrap())
+            .collect::<Vec<_>>()
+    });
+    events.filter(|seq| *seq <= up_to).max().unwrap_or(0)
+}
+
+/// In place: whoever has the file open sees it.
+fn overwrite(path: &Path, bytes: &[u8]) {
+    let mut file = std::fs::OpenOptions::new().write(true).open(path).unwrap();
+    file.write_all(bytes).unwrap();
 }

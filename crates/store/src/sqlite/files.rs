@@ -9,10 +9,11 @@ use std::io;
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use super::mark;
 use crate::StoreError;
 
 /// Only the owner may read what agents were told.
-const MODE: u32 = 0o600;
+pub(super) const MODE: u32 = 0o600;
 
 /// `sm.db` + `.x` -> `sm.db.x`
 pub(super) fn beside(path: &Path, suffix: &str) -> PathBuf {
@@ -71,7 +72,7 @@ pub(super) fn create_private(path: &Path) -> io::Result<()> {
 pub(super) fn set_aside(path: &Path, stamp: &str) -> Result<PathBuf, StoreError> {
     let target = free_name(path, &format!(".corrupt-{stamp}"));
     // The log first: a database without its log is older, a log without its database is nothing.
-    for suffix in ["-wal", "-shm", ""] {
+    for suffix in ["-wal", "-shm", mark::SUFFIX, ""] {
         let from = beside(path, suffix);
         match fs::rename(&from, beside(&target, suffix)) {
             Ok(()) => {}
@@ -81,6 +82,20 @@ pub(super) fn set_aside(path: &Path, stamp: &str) -> Result<PathBuf, StoreError>
     }
     clear_suspect(path);
     Ok(target)
+}
+
+/// A copy of the log, for whoever wants to look for what it lost. None: there is no log, or no room.
+pub(super) fn keep_log(path: &Path, stamp: &str) -> Option<PathBuf> {
+    let log = beside(path, "-wal");
+    let target = free_name(path, &format!("-wal.damaged-{stamp}"));
+    fs::metadata(&log).ok().filter(|log| log.len() > 0)?;
+    match fs::copy(&log, &target) {
+        Ok(_) => Some(target),
+        Err(_) => {
+            let _ = fs::remove_file(&target);
+            None
+        }
+    }
 }
 
 /// A name beside the database that nothing has yet.

@@ -5,6 +5,7 @@
 
 mod errors;
 mod files;
+mod mark;
 mod open;
 mod prune;
 mod read;

@@ -7,6 +7,7 @@
 //! | an older version | copied to `sm.db.v<old>.<stamp>.bak`, then migrated |
 //! | a newer version, or another program's database | refused, left as it is |
 //! | damaged, or no database at all | set aside as `sm.db.corrupt-<stamp>`, reported, a new one begun |
+//! | whole, but older than what was committed | used and reported; its log is copied to `sm.db-wal.damaged-<stamp>` |
 //!
 //! **How damage is found.** A start has to be fast however big the database is, and being killed is
 //! an everyday event that the log recovers from; so there is no `quick_check` at every start, nor
@@ -20,7 +21,9 @@ use std::time::Duration;
 
 use rusqlite::Connection;
 
+use super::mark::{self, Mark, Numbers};
 use super::read::no_checkpoint_on_close;
+use super::write::{in_transaction, skip_numbers};
 use super::{SqliteReader, SqliteStore, errors, files, schema};
 use crate::{Loaded, Reader, StoreError};
 
@@ -86,6 +89,14 @@ pub enum OpenNotice {
     SetAside { to: PathBuf, reason: String },
     /// Damage had been seen before, but the full check found none.
     CheckedSound,
+    /// The database lacks the end of what was committed: its log was damaged, cut or removed, or an
+    /// older copy was put back.
+    Behind {
+        events: i64,
+        messages: i64,
+        /// What is left of the log.
+        log: Option<PathBuf>,
+    },
 }
 
 impl std::fmt::Display for OpenNotice {
@@ -107,6 +118,12 @@ impl std::fmt::Display for OpenNotice {
                     "damage had been seen in the database, a full check found none"
                 )
             }
+            Self::Behind {
+                events, messages, ..
+            } => write!(
+                f,
+                "the database lacks the last {events} events and {messages} messages that were committed"
+            ),
         }
     }
 }
@@ -181,11 +198,38 @@ fn open_once(
         }));
     }
     settle(&conn, options.durability, found < known).map_err(|e| errors::writing(path, e))?;
-    let reader = SqliteReader::over(conn, path, options.busy_timeout);
-    let loaded = reader.load(options.recent_final)?;
+    let mut reader = SqliteReader::over(conn, path, options.busy_timeout);
+    let mut loaded = reader.load(options.recent_final)?;
+    notices.extend(catch_up(&mut reader, path, options, &mut loaded)?);
     // Ours and sound: from now on closing tidies up.
     no_checkpoint_on_close(reader.connection(), false).map_err(|e| errors::writing(path, e))?;
-    Ok((SqliteStore::over(reader), loaded))
+    let mark = Mark::open(path, Numbers::of(&loaded));
+    Ok((SqliteStore::over(reader, mark), loaded))
+}
+
+/// Compares what was read with what was committed. What is missing is told once, and its numbers are
+/// not given again.
+fn catch_up(
+    reader: &mut SqliteReader,
+    path: &Path,
+    options: &OpenOptions,
+    loaded: &mut Loaded,
+) -> Result<Option<OpenNotice>, StoreError> {
+    let found = Numbers::of(loaded);
+    let committed = mark::read(path).map_or(found, |mark| mark.max(found));
+    if committed == found {
+        return Ok(None);
+    }
+    // Before anything is written: the next commit overwrites it.
+    let log = files::keep_log(path, &options.safe_stamp());
+    in_transaction(reader.connection_mut(), |tx| skip_numbers(tx, committed))
+        .map_err(|e| errors::writing(path, e))?;
+    (loaded.last_event, loaded.last_message) = (committed.event, committed.message);
+    Ok(Some(OpenNotice::Behind {
+        events: committed.event - found.event,
+        messages: committed.message - found.message,
+        log,
+    }))
 }
 
 /// The version, if the database is ours and not newer than we are. Changes nothing.

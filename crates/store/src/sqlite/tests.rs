@@ -100,7 +100,8 @@ fn only_the_owner_can_read_the_files() {
     let store = place.open().unwrap().store;
     assert_eq!(mode(&place.db()), 0o600);
     drop(store);
-    assert_eq!(place.files(), ["sm.db"]);
+    assert_eq!(mode(&place.dir.path().join("sm.db-mark")), 0o600);
+    assert_eq!(place.files(), ["sm.db", "sm.db-mark"]);
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 use rusqlite::{Connection, Transaction, TransactionBehavior, params};
 
+use super::mark::{Mark, Numbers};
 use super::{SqliteReader, errors, prune};
 use crate::{
     Commit, EventRow, HandoffRow, Loaded, MessageChange, MessageRow, MessageUpdate, OutboxRow,
@@ -13,11 +14,12 @@ use crate::{
 pub struct SqliteStore {
     /// The writing connection; what is read through it sees the same.
     db: SqliteReader,
+    mark: Mark,
 }
 
 impl SqliteStore {
-    pub(super) fn over(db: SqliteReader) -> Self {
-        Self { db }
+    pub(super) fn over(db: SqliteReader, mark: Mark) -> Self {
+        Self { db, mark }
     }
 
     #[cfg(test)]
@@ -39,7 +41,9 @@ impl Store for SqliteStore {
         in_transaction(self.db.connection_mut(), |tx| {
             commits.iter().try_for_each(|commit| apply(tx, commit))
         })
-        .map_err(|e| self.failed(e))
+        .map_err(|e| self.failed(e))?;
+        self.mark.advance(commits);
+        Ok(())
     }
 
     fn checkpoint(&mut self) -> Result<(), StoreError> {
@@ -216,13 +220,24 @@ pub(super) fn remember_numbers(tx: &Transaction<'_>) -> rusqlite::Result<()> {
     ] {
         let highest: Option<i64> = tx.query_row(highest, [], |row| row.get(0))?;
         if let Some(highest) = highest {
-            tx.execute(
-                "INSERT INTO high_water (what, value) VALUES (?1, ?2)
-                 ON CONFLICT (what) DO UPDATE SET value = max(value, excluded.value)",
-                params![what, highest],
-            )?;
+            remember_number(tx, what, highest)?;
         }
     }
+    Ok(())
+}
+
+/// Numbers that were given once are not given again, although what had them is lost.
+pub(super) fn skip_numbers(tx: &Transaction<'_>, numbers: Numbers) -> rusqlite::Result<()> {
+    remember_number(tx, "event", numbers.event)?;
+    remember_number(tx, "message", numbers.message)
+}
+
+fn remember_number(tx: &Transaction<'_>, what: &str, highest: i64) -> rusqlite::Result<()> {
+    tx.execute(
+        "INSERT INTO high_water (what, value) VALUES (?1, ?2)
+         ON CONFLICT (what) DO UPDATE SET value = max(value, excluded.value)",
+        params![what, highest],
+    )?;
     Ok(())
 }
 
