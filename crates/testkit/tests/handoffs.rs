@@ -62,6 +62,13 @@ fn soak() {
     assert!(common::soak(OF_SEED).handed_off > 0);
 }
 
+/// The session was ended between the Enter of the successor's prompt and the hook that proves it.
+#[test]
+fn found_by_soaking_111853() {
+    let stats = common::play(OF_SEED, 111_853, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 fn noticed(mutation: Mutation, within: u64) -> String {

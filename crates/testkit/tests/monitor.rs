@@ -32,6 +32,14 @@ fn found_by_soaking_1075070() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// A prompt's hook was spooled; the daemon that had heard of the next compaction died, and the one
+/// after it took the prompt for the end of that compaction.
+#[test]
+fn found_by_soaking_202582() {
+    let stats = common::play(OF_SEED, 202_582, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 /// Several tests, so that they run side by side.
 macro_rules! schedules {
     ($($name:ident: $part:expr;)*) => {

@@ -4,7 +4,7 @@
 //! `advance_handoff` runs at the end of every step and does what the state allows. What is typed
 //! goes through the same delivery as every message: looked at, guarded, proven.
 
-use super::{Session, State};
+use super::{Flight, Session, State};
 use crate::effect::{Effect, EntryKind, NoticeKind};
 use crate::handoff::{
     Author, Carrier, Course, Failure, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal,
@@ -465,6 +465,15 @@ impl Session {
         } else {
             self.close_handoff(HandoffState::Abandoned, "the session was ended", now);
         }
+    }
+
+    /// Enter was pressed on the successor's prompt: by the time its process has ended it is known
+    /// whether it was taken.
+    pub(super) fn prompt_may_be_entered(&self) -> bool {
+        let flight = self.rec.flight.as_ref();
+        self.rec.process.is_some()
+            && self.flight_purpose() == Purpose::Wake
+            && flight.is_some_and(Flight::may_be_entered)
     }
 
     fn tell_parent(&mut self, id: &HandoffId, text: &str) {

@@ -172,6 +172,7 @@ impl Session {
                 if self.rec.state != State::Compacting {
                     self.rec.compacting_since = self.rec.last_signal;
                 }
+                self.journal(); // so that after a crash nothing older ends this one
                 self.become_state(State::Compacting, why, now);
             }
             Signal::CompactionDone => {

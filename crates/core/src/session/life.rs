@@ -452,7 +452,9 @@ impl Session {
             | State::Waiting(_)
             | State::Compacting => {
                 self.rec.ending = true;
-                self.abandon_handoff(now); // at once: between two processes nobody ends
+                if !self.prompt_may_be_entered() {
+                    self.abandon_handoff(now); // at once: between two processes nobody ends
+                }
                 self.journal();
                 self.effect(Effect::Terminate);
             }

@@ -260,7 +260,6 @@ impl Options {
             }
         };
         let faults = &mut options.faults;
-        (faults.draws_otherwise, faults.strips) = (0, 0); // see the directed cases
         faults.record_lost = 0; // a handoff's own prompts have their own way back
         faults.clear_ignored = some(2, 500);
         faults.clear_slow = some(3, 500);
@@ -289,7 +288,6 @@ impl Options {
         if options.agent == AgentKind::Generic {
             options.agent = AgentKind::Claude;
         }
-        (options.faults.draws_otherwise, options.faults.strips) = (0, 0);
         options.person.prompts = options.person.prompts.max(150);
         options.person.compacts = u32::try_from(rng.below(3) * rng.below(60)).unwrap_or(0);
         let mut some = |often: u64, most: u64| match rng.below(10) < often {

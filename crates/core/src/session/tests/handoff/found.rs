@@ -163,6 +163,30 @@ fn a_kill_after_the_successor_had_its_prompt_abandons_nothing() {
     assert_eq!(bench.handoff().state, HandoffState::Done);
 }
 
+/// Whoever restores the session goes on in the successor.
+#[test]
+fn a_kill_while_the_successor_takes_its_prompt_waits_for_what_became_of_it() {
+    for taken in [true, false] {
+        let mut bench = Bench::working();
+        bench.on(asked("h1", Trigger::Agent));
+        bench.cleared_by_hand_of_sm();
+        bench.context("c2");
+        bench.paste();
+        bench.on(Event::KillAsked);
+        assert_eq!(bench.handoff().state, HandoffState::Cleared);
+        if taken {
+            let wake = bench.wake_text();
+            bench.prompt_accepted("c2", &wake);
+        }
+        bench.exits(1, 143);
+        let expected = match taken {
+            true => HandoffState::Done,
+            false => HandoffState::Abandoned,
+        };
+        assert_eq!(bench.handoff().state, expected);
+    }
+}
+
 #[test]
 fn an_urgent_message_that_was_about_to_interrupt_is_frozen_too() {
     let mut bench = Bench::working();
