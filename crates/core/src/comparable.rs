@@ -130,20 +130,50 @@ fn may_get_lost(c: char) -> bool {
 /// Whether every terminal and agent draws the text alike, character by character. What is not
 /// plain is better given in a way that does not depend on how it is drawn.
 pub fn is_plain(text: &str) -> bool {
-    is_nfc(text)
-        && text.chars().all(|c| match c {
-            '\n' | '\t' | ' '..='~' => true,
-            // punctuation of Latin-1 and of texts in most languages
-            '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{bf}' => true,
-            '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}' | '\u{20a0}'..='\u{20bf}' => true,
-            '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff1f}' => true,
-            // Hangul is written in syllables or in letters that join; Indic and Thai letters join too
-            '\u{900}'..='\u{11ff}' | '\u{1700}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' => false,
-            '\u{600}'..='\u{605}' => false,
-            c => {
-                c < '\u{10000}' && c.is_alphanumeric() && !is_combining_mark(c) && !is_ignorable(c)
-            }
-        })
+    is_nfc(text) && text.chars().all(is_plain_char)
+}
+
+fn is_plain_char(c: char) -> bool {
+    match c {
+        '\n' | '\t' | ' '..='~' => true,
+        // punctuation of Latin-1 and of texts in most languages
+        '\u{a1}'..='\u{ac}' | '\u{ae}'..='\u{bf}' => true,
+        '\u{2010}'..='\u{2027}' | '\u{2030}'..='\u{203b}' | '\u{20a0}'..='\u{20bf}' => true,
+        '\u{3001}'..='\u{3011}' | '\u{ff01}'..='\u{ff0f}' | '\u{ff1a}'..='\u{ff1f}' => true,
+        // Hangul is written in syllables or in letters that join; Indic and Thai letters join too
+        '\u{900}'..='\u{11ff}' | '\u{1700}'..='\u{1cff}' | '\u{a800}'..='\u{abff}' => false,
+        '\u{600}'..='\u{605}' => false,
+        c => c < '\u{10000}' && c.is_alphanumeric() && !is_combining_mark(c) && !is_ignorable(c),
+    }
+}
+
+/// So many characters of joining scripts are recognised however their widths are disputed: they
+/// stay in one row of any usable terminal.
+const FAMILIAR_ROW: usize = 40;
+
+/// Whether a composer can be trusted to show the text so that [`is_shown`] recognises it: plain
+/// text, marks on it, what cannot be seen, signs and emoji that programs have known for long, and a
+/// few words of a joining script. Letters that the terminal does not know vanish without a trace,
+/// and where program and terminal dispute widths the one draws over what the other has shown.
+pub fn is_familiar(text: &str) -> bool {
+    let familiar = |c: char| {
+        is_plain_char(c)
+            || c.is_control()
+            || c.is_whitespace()
+            || is_ignorable(c)
+            || matches!(c,
+                '\u{300}'..='\u{36f}' | '\u{20d0}'..='\u{20f0}' // marks
+                | '\u{d7}' | '\u{f7}' | '\u{2100}'..='\u{214f}'
+                | '\u{2190}'..='\u{27bf}' | '\u{2b05}'..='\u{2b55}'
+                | '\u{1f1e6}'..='\u{1f1ff}' // flags
+                | '\u{1f300}'..='\u{1f6c5}' | '\u{1f900}'..='\u{1f9ff}')
+    };
+    let joins = |c: char| {
+        matches!(c, '\u{591}'..='\u{6ff}' | '\u{900}'..='\u{11ff}' | '\u{1780}'..='\u{17ff}')
+            && (c.is_alphanumeric() || is_combining_mark(c))
+    };
+    let short = text.chars().count() <= FAMILIAR_ROW && !text.contains('\n');
+    text.chars().all(|c| familiar(c) || (short && joins(c)))
 }
 
 /// Whether some of a text is to be seen in every terminal: letters, digits, ASCII, or signs that
@@ -312,6 +342,24 @@ mod tests {
             "\u{378}",
         ] {
             assert!(!is_plain(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn familiar_texts() {
+        for text in [
+            "⚠\u{fe0f} careful\n➡\u{fe0f} there",
+            "👩\u{200d}👩\u{200d}👧 at home 🇩🇪",
+            "e\u{301}te\u{301} 1\u{fe0f}\u{20e3}",
+            "กำลังดี",
+            "नमस्ते",
+            "한글 日本語",
+        ] {
+            assert!(is_familiar(text), "{text:?}");
+        }
+        let long = "กำลังดี ".repeat(6);
+        for text in ["\u{e000}", "\u{378}", "\u{16e40}", "𭺥", "\u{1f859}", &long] {
+            assert!(!is_familiar(text), "{text:?}");
         }
     }
 

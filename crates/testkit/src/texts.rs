@@ -4,7 +4,7 @@
 use crate::sim::Rng;
 
 /// What is special about a text, and the text.
-pub const UNICODE: [(&str, &str); 78] = [
+pub const UNICODE: [(&str, &str); 82] = [
     ("emoji variation", "⚠\u{fe0f} careful"),
     ("arrow", "go ➡\u{fe0f} there"),
     ("keycap", "1\u{fe0f}\u{20e3} first"),
@@ -91,6 +91,16 @@ pub const UNICODE: [(&str, &str); 78] = [
     (
         "wrapped",
         "⚠\u{fe0f} warnung und 日本語テキスト ⚠\u{fe0f} warnung und 日本語テキスト ⚠\u{fe0f} warnung und 日本語テキスト ⚠\u{fe0f} warnung und 日本語テキスト ⚠\u{fe0f} warnung und 日本語テキスト ⚠\u{fe0f} warnung",
+    ),
+    ("ideograph of Unicode 15", "ab\u{32487}cd"),
+    ("newer arrows", "ab\u{1f859}cd\u{1f8c4}ef"),
+    (
+        "letters that vanish and widths in dispute",
+        "\u{32487}\u{5641}\u{2dea5}\u{14b4}\u{2efd}\u{adc}\u{e6b2}\u{1f38a}\u{318c1}\u{1f859}\u{1f8c4}'\u{1f83a}\u{1f1b6}\u{b2c42}\u{15d7}",
+    ),
+    (
+        "wrapped thai",
+        "กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย กำลังดีน้ำใจคนไทย",
     ),
 ];
 

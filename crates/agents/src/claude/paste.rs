@@ -42,11 +42,13 @@ pub fn fit(text: &str) -> PasteFit {
         .replace("\r\n", "\n")
         .replace(['\r', '\u{2028}', '\u{2029}'], "\n")
         .replace('\t', "    ");
-    if !comparable::is_drawn_anywhere(&whole) {
-        // the composer may show nothing of it: line ends make it a placeholder
+    let is_shown = |text: &str| text.matches('\n').count() < 3 && text.chars().count() <= INLINE;
+    let recognised = comparable::is_drawn_anywhere(&whole) && comparable::is_familiar(&whole);
+    if is_shown(&whole) && !recognised {
+        // the composer may show nothing of it, or something else: line ends make it a placeholder
         whole.push_str("\n\n\n");
     }
-    let shown = whole.matches('\n').count() < 3 && whole.chars().count() <= INLINE;
+    let shown = is_shown(&whole);
     let (arrives, paste) = if shown {
         let arrives = whole.trim_end().to_owned();
         // White space at the end is taken off; it keeps a backslash away from Enter, and closes
@@ -139,6 +141,9 @@ mod tests {
             ("one\u{2028}two", changed("one\ntwo")),
             ("\u{1fae9}", changed("\u{1fae9}\n\n\n")),
             ("👍", exact("👍")),
+            ("噁𭺥ᒴ", changed("噁𭺥ᒴ\n\n\n")),
+            ("ab\u{e000}cd", changed("ab\u{e000}cd\n\n\n")),
+            ("กำลังดี", exact("กำลังดี")),
             ("", PasteFit::Empty),
             (" \n", PasteFit::Empty),
             ("\u{200b}\u{fe0f}", PasteFit::Empty),

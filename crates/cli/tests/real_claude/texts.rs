@@ -1,7 +1,7 @@
 //! Texts that a composer draws, strips or rewrites in its own way: each arrives once.
 
 use crate::common::World;
-use crate::common::texts::{corpus, each_arrives_once};
+use crate::common::texts::{corpus, each_arrives_once, random};
 use crate::{FREE, claude};
 use sm_testkit::wait_until;
 use std::time::Duration;
@@ -34,6 +34,24 @@ corpus_tests! {
     unicode_texts_arrive_once_on_the_newest_2: newest, 1;
     unicode_texts_arrive_once_on_the_newest_3: newest, 2;
     unicode_texts_arrive_once_on_the_newest_4: newest, 3;
+}
+
+#[test]
+fn made_up_texts_arrive_once() {
+    let Some(world) = claude("made_up_texts_arrive_once") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    each_arrives_once(&world, "api", random(0..12));
+}
+
+#[test]
+fn made_up_texts_arrive_once_on_the_newest() {
+    let Some(world) = newest("made_up_texts_arrive_once_on_the_newest") else {
+        return;
+    };
+    world.start_idle("api", &FREE);
+    each_arrives_once(&world, "api", random(12..24));
 }
 
 /// It once ran five times, and was reported failed.
