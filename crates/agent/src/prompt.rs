@@ -3,6 +3,7 @@
 //! It is made once for each start of the program and stays the same to the byte: it is the first
 //! part of what providers keep in their cache. What is read from files is bounded.
 
+use sm_client::repository;
 use std::fs::{File, OpenOptions};
 use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
@@ -12,8 +13,6 @@ use std::path::{Path, PathBuf};
 const LARGEST_FILE: usize = 32 * 1024;
 const LARGEST: usize = 96 * 1024;
 const NAMES: [&str; 2] = ["AGENTS.md", "CLAUDE.md"];
-/// Folders above the working directory that are looked at.
-const DEEPEST: usize = 64;
 
 const WHO: &str = "\
 You are sm, a coding agent in a terminal. You help a person with the work in their working directory by using your tools.
@@ -79,16 +78,9 @@ pub fn system(place: &Place, instructions: &[Instructions], append: Option<&str>
 /// `AGENTS.md` and `CLAUDE.md` from the root of the repository down to the working directory;
 /// outside of a repository only those beside the work.
 pub fn instructions(cwd: &Path) -> Vec<Instructions> {
-    let mut folders: Vec<&Path> = Vec::new();
-    let mut root = None;
-    for folder in cwd.ancestors().take(DEEPEST) {
-        folders.push(folder);
-        if folder.join(".git").exists() {
-            root = Some(folders.len());
-            break;
-        }
-    }
-    folders.truncate(root.unwrap_or(1));
+    let root = repository::root_of(cwd).unwrap_or(cwd);
+    let within = |folder: &&Path| folder.starts_with(root);
+    let folders: Vec<&Path> = cwd.ancestors().take_while(within).collect();
     let mut found: Vec<Instructions> = Vec::new();
     let mut left = LARGEST;
     for folder in folders.into_iter().rev() {
@@ -148,6 +140,7 @@ mod tests {
         write(top.join("AGENTS.md"), "outside");
         let root = top.join("repo");
         std::fs::create_dir_all(root.join(".git")).unwrap();
+        std::fs::write(root.join(".git/HEAD"), "").unwrap();
         write(root.join("AGENTS.md"), "general");
         std::os::unix::fs::symlink("AGENTS.md", root.join("CLAUDE.md")).unwrap();
         write(root.join("a/b/CLAUDE.md"), "special");

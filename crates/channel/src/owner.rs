@@ -1,18 +1,12 @@
 //! Whose work a handoff is: the repository it was made in, or the folder where there is none.
 
+use sm_client::repository;
 use std::path::{Path, PathBuf};
-
-/// How far up a repository is looked for.
-const DEEPEST: usize = 64;
 
 /// The root of the repository that holds this folder, or the folder itself. A worktree is by itself:
 /// its work is another one.
 pub fn owner_of(folder: &Path) -> PathBuf {
-    let root = folder
-        .ancestors()
-        .take(DEEPEST)
-        .find(|folder| folder.join(".git").symlink_metadata().is_ok());
-    root.unwrap_or(folder).to_path_buf()
+    repository::root_of(folder).unwrap_or(folder).to_path_buf()
 }
 
 /// Whether what was made in one folder belongs to the work in another one.
@@ -38,6 +32,9 @@ mod tests {
             "tree",
         ] {
             std::fs::create_dir_all(at(folder)).unwrap();
+        }
+        for repository in ["app", "other"] {
+            std::fs::write(at(repository).join(".git/HEAD"), "").unwrap();
         }
         std::fs::write(at("tree/.git"), "gitdir: ../app/.git/worktrees/tree").unwrap();
         std::os::unix::fs::symlink(at("app"), at("link")).unwrap();

@@ -17,6 +17,7 @@ pub mod paths;
 pub mod platform;
 pub mod process;
 pub mod proof;
+pub mod repository;
 pub mod spool;
 pub mod sse;
 pub mod terminal_log;

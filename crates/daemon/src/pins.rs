@@ -4,6 +4,7 @@
 //! The file is read anew each time, bounded, and never written here. No secret is told.
 
 use crate::handoff;
+use sm_client::repository;
 use sm_core::Record;
 use sm_core::pins::{FILE, PinRefusal, of_file};
 use sm_ledger::redact::{find, redact};
@@ -26,11 +27,7 @@ pub struct Project {
 /// file with pins, else its root. Elsewhere the path itself: what lies above is anybody's.
 pub fn project_folder(cwd: &Path) -> PathBuf {
     let above = || cwd.ancestors().take(HIGHEST);
-    let is_root = |folder: &&Path| {
-        let git = folder.join(".git");
-        git.is_file() || git.join("HEAD").is_file()
-    };
-    let Some(root) = above().find(is_root) else {
+    let Some(root) = repository::root_of(cwd) else {
         return cwd.to_path_buf();
     };
     let mut within = above().filter(|folder| folder.starts_with(root));
