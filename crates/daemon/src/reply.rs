@@ -31,21 +31,27 @@ const LINES: usize = 200;
 /// A key of so many letters and digits is found by chance only rarely.
 const TELLING: usize = 24;
 
-/// What agents said last, as their hooks told it: the record may be written a moment later.
+/// The last turns of agents, as their hooks told them: the record may be written a moment later.
 #[derive(Default)]
-pub struct Replies(Mutex<HashMap<SessionId, String>>);
+pub struct Replies(Mutex<HashMap<SessionId, Turn>>);
+
+#[derive(Debug, Default, Clone)]
+struct Turn {
+    asked: String,
+    reply: Option<String>,
+}
 
 impl Replies {
     /// A turn begins: what was said before is no answer to it.
-    pub fn turn_begins(&self, session: &SessionId) {
-        lock(&self.0).remove(session);
+    pub fn turn_begins(&self, session: &SessionId, asked: String) {
+        lock(&self.0).insert(session.clone(), Turn { asked, reply: None });
     }
 
     pub fn told(&self, session: &SessionId, text: String) {
-        lock(&self.0).insert(session.clone(), text);
+        lock(&self.0).entry(session.clone()).or_default().reply = Some(text);
     }
 
-    fn last(&self, session: &SessionId) -> Option<String> {
+    fn last(&self, session: &SessionId) -> Option<Turn> {
         lock(&self.0).get(session).cloned()
     }
 }
@@ -53,6 +59,8 @@ impl Replies {
 /// What the agent said last in a turn.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub struct Said {
+    /// What it answered.
+    asked: String,
     /// The message that was asked for is there.
     pub heard: bool,
     /// After the last tool call of the turn; empty if it ended with one.
@@ -120,6 +128,7 @@ fn read(dialect: Dialect, bytes: &[u8], message: Option<&str>) -> Said {
             if is_it && (person || wanted.is_some()) {
                 over = false;
                 said = Said {
+                    asked: text.into_owned(),
                     heard: true,
                     ..Said::default()
                 };
@@ -161,17 +170,17 @@ pub async fn shown(hub: &Arc<Hub>, handle: &Handle) {
         if published.record.state != State::Idle || !(0..SHOWN_WITHIN).contains(&age) {
             return;
         }
-        let last = match hub.replies.last(&handle.id) {
-            Some(told) => Some(told),
-            None => match said(handle, None).await {
-                Some(said) => said.text().map(str::to_owned),
+        let (asked, last) = match hub.replies.last(&handle.id) {
+            Some(turn) if turn.reply.is_some() => (turn.asked, turn.reply),
+            Some(_) | None => match said(handle, None).await {
+                Some(said) => (said.asked.clone(), said.text().map(str::to_owned)),
                 None => return,
             },
         };
         match last {
             Some(text) => {
                 let lines = archive::last_lines(hub, &handle.id, &published.extra, LINES).await;
-                if lines.is_ok_and(|lines| shows(&lines, &text)) {
+                if lines.is_ok_and(|lines| shows(&lines, &asked, &text)) {
                     return;
                 }
             }
@@ -185,17 +194,43 @@ pub async fn shown(hub: &Arc<Hub>, handle: &Handle) {
     }
 }
 
-/// Whether a screen shows the end of a text, however it is wrapped and adorned.
-fn shows(screen: &str, text: &str) -> bool {
-    let Some(key) = text.lines().map(letters).rfind(|line| !line.is_empty()) else {
+/// Whether a screen shows the end of a text, however it is wrapped and adorned, below what was asked.
+fn shows(screen: &str, asked: &str, text: &str) -> bool {
+    let Some(end) = end_key(text) else {
         return true;
     };
-    let from = key.chars().count().saturating_sub(TELLING);
-    let end: String = key.chars().skip(from).collect();
-    match from > 0 {
-        true => letters(screen).contains(&end),
-        false => screen.lines().any(|line| letters(line).ends_with(&end)),
+    let lines: Vec<String> = screen.lines().map(letters).collect();
+    // an answer may be the end of its question: `say OK`
+    let below = match end_key(asked) {
+        Some(key) if key != end => {
+            let shows_it = |at: &usize| ends_at(&lines, *at, &key);
+            let prompt = (0..lines.len()).rfind(shows_it);
+            prompt.map_or(0, |at| at + 1)
+        }
+        Some(_) | None => 0,
+    };
+    let lines = &lines[below..];
+    (0..lines.len()).any(|at| ends_at(lines, at, &end))
+        || (end.chars().count() == TELLING && lines.concat().contains(&end))
+}
+
+/// Whether a text with this end ends in a line; its last words may have begun in the one above.
+fn ends_at(lines: &[String], at: usize, key: &str) -> bool {
+    match lines[at].is_empty() {
+        true => false,
+        false if lines[at].ends_with(key) => true,
+        false if key.ends_with(&lines[at]) && at > 0 => {
+            format!("{}{}", lines[at - 1], lines[at]).ends_with(key)
+        }
+        false => false,
     }
+}
+
+/// The last letters of the last line of a text.
+fn end_key(text: &str) -> Option<String> {
+    let key = text.lines().map(letters).rfind(|line| !line.is_empty())?;
+    let from = key.chars().count().saturating_sub(TELLING);
+    Some(key.chars().skip(from).collect())
 }
 
 /// Letters and digits alone: what every program shows and keeps of a text.
@@ -272,9 +307,22 @@ mod tests {
             ("ask", false),
             ("", true),
         ] {
-            assert_eq!(shows(screen, text), expected, "{text:?}");
+            assert_eq!(shows(screen, "go", text), expected, "{text:?}");
         }
-        assert!(shows("● OK\n", "OK"));
-        assert!(!shows("● look here\n", "ok"));
+        assert!(shows("● OK\n", "", "OK"));
+        assert!(!shows("● look here\n", "", "ok"));
+    }
+
+    #[test]
+    fn an_answer_is_looked_for_below_its_question() {
+        let asked = "> say OK\n\n● OK\n\n> say OK\n";
+        assert!(!shows(asked, "say OK", "OK"), "that was the turn before");
+        assert!(shows(&format!("{asked}\n● OK\n"), "say OK", "OK"));
+        let wrapped = "> a question that is long and wr\n  apped: say OK\n";
+        let question = "a question that is long and wrapped: say OK";
+        assert!(!shows(wrapped, question, "OK"));
+        assert!(shows(&format!("{wrapped}● OK\n"), question, "OK"));
+        assert!(shows("● OK\n", "it has left the screen", "OK"));
+        assert!(shows("> hello\n", "hello", "hello"), "nobody can tell");
     }
 }

@@ -19,6 +19,14 @@ pub fn answers_can_be_read(world: &World, args: &[&str]) {
         }
     }
     assert!(missed.is_empty(), "{} of 8: {missed:#?}", missed.len());
+    // The end of the question is on the screen already.
+    world.model.control(|c| c.reply = None);
+    for n in 1..=4 {
+        world.send_wait("api", &format!("SAY: seal-{n}"), &[]);
+        world.sm(&["wait", "api", "--for", "idle"]).exits(0);
+        let output = world.sm(&["output", "api"]).exits(0).out;
+        assert_eq!(output.matches(&format!("seal-{n}")).count(), 2, "{output}");
+    }
 
     let reply = "First line, *with* `marks`.\n\n- one\n- two";
     world.model.control(|c| c.reply = Some(reply.to_owned()));

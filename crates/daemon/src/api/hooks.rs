@@ -200,8 +200,8 @@ pub async fn deliver(
             if let Some(said) = said.filter(|_| own) {
                 hub.replies.told(&handle.id, said.clone());
                 handle.send(Wake::Event(Event::Replied(said)));
-            } else if own && matches!(call.signal, Signal::PromptAccepted { .. }) {
-                hub.replies.turn_begins(&handle.id);
+            } else if own && let Signal::PromptAccepted { text, .. } = &call.signal {
+                hub.replies.turn_begins(&handle.id, text.clone());
             }
             hand_on(hub, handle, &published, call).await;
         }
