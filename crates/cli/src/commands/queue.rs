@@ -10,10 +10,15 @@ use crate::print::Printer;
 use crate::text::{Cell, Look, Tone, count, cut_end, one_line, table};
 
 /// Messages that a session has not consumed yet.
+///
+/// Without a command: lists them.
 #[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true)]
 pub struct Queue {
     #[command(subcommand)]
-    command: Command,
+    command: Option<Command>,
+    #[command(flatten)]
+    list: Ls,
 }
 
 #[derive(Debug, Subcommand)]
@@ -54,8 +59,9 @@ struct Rm {
 impl Queue {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         match self.command {
-            Command::Ls(command) => command.run(out),
-            Command::Rm(command) => command.run(out),
+            None => self.list.run(out),
+            Some(Command::Ls(command)) => command.run(out),
+            Some(Command::Rm(command)) => command.run(out),
         }
     }
 }
