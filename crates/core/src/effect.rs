@@ -1,7 +1,8 @@
 //! What a session wants done. Effects of a step are carried out after the step is journaled.
 
 use crate::ids::{
-    ConversationId, Generation, HandoffId, MessageId, RequestId, SessionId, TurnId, WaiterId,
+    ConversationId, Generation, HandoffId, MessageId, Process, RequestId, SessionId, TurnId,
+    WaiterId,
 };
 use crate::message::NewMessage;
 use crate::signal::ScreenMark;
@@ -129,6 +130,12 @@ pub struct LaunchPlan {
     /// Resume this conversation, or start a new one.
     pub resume: Option<ConversationId>,
     pub prompt: Option<String>,
+    /// The process before, whose end nobody has seen: while it lives it may write, and two agents
+    /// would be in one conversation.
+    pub after: Option<Process>,
+    /// The conversation before, whose record is read before the agent begins: it tells which of the
+    /// last messages the agent will have.
+    pub record: Option<ConversationId>,
 }
 
 /// What a hook call is answered.

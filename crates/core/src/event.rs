@@ -80,6 +80,12 @@ pub enum Event {
     NotResumed {
         launch: u32,
     },
+    /// The record that a launch asks for was read to its end, or could not be. Whoever wrote it has
+    /// ended, and the agent has not begun.
+    RecordRead {
+        launch: u32,
+        read: bool,
+    },
 
     // ── results of effects
     Probed {
@@ -168,6 +174,7 @@ impl Event {
             Self::Hosted(_) => "hosted",
             Self::TerminalGone { .. } => "terminal gone",
             Self::NotResumed { .. } => "not resumed",
+            Self::RecordRead { .. } => "record read",
             Self::Probed { .. } => "probed",
             Self::Pasted { .. } => "pasted",
             Self::Pressed { .. } => "pressed",

@@ -26,6 +26,16 @@ const LAUNCHER_PATIENCE: Duration = Duration::from_secs(12);
 
 pub async fn launch(seat: Seat, plan: LaunchPlan) {
     let number = plan.launch;
+    if let Some(before) = plan.after {
+        terminate::outlast(before).await;
+    }
+    if let Some(conversation) = &plan.record {
+        let read = probe::read_ended(&seat, conversation).await;
+        seat.event(Event::RecordRead {
+            launch: number,
+            read,
+        });
+    }
     let made = match in_place(&seat) {
         true => again(&seat, plan).await,
         false => try_launch(&seat, plan).await,
@@ -207,7 +217,12 @@ async fn start(seat: &Seat, plan: &LaunchPlan, home: Option<&Path>) -> Start {
     );
     let look = move || transcripts::can_resume(&record, home.as_deref(), &wanted);
     match tokio::task::spawn_blocking(look).await {
-        Ok(Resume::NotBegun) => Start::New(Some(conversation)),
+        Ok(Resume::NotBegun) => {
+            // whatever it was told before has left nothing behind
+            seat.handle
+                .send(Wake::Extra(Box::new(|extra| extra.begun = None)));
+            Start::New(Some(conversation))
+        }
         Ok(Resume::Impossible) => {
             let launch = plan.launch;
             seat.event(Event::NotResumed { launch });

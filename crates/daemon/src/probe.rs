@@ -8,7 +8,7 @@ use crate::sources::{self, Reach};
 use crate::transcripts;
 use sm_agents::kind;
 use sm_core::signal::{Activity, Composer, Evidence, ScreenReading};
-use sm_core::{AgentKind, Event};
+use sm_core::{AgentKind, ConversationId, Event};
 use sm_runtime::Screen;
 
 pub async fn probe(seat: Seat, probe: u64, ours: Option<String>) {
@@ -96,6 +96,22 @@ pub async fn follow(seat: &Seat) -> Place {
         }
         return Place::Followed;
     }
+    not_found(seat)
+}
+
+/// The record of a conversation that nobody writes any more: whether all it can tell is known.
+pub async fn read_ended(seat: &Seat, conversation: &ConversationId) -> bool {
+    let place = match transcripts::path_of(seat, conversation).await {
+        Some(path) => {
+            seat.sources.follow(&path, conversation, &seat.handle).await;
+            Place::Followed
+        }
+        None => not_found(seat),
+    };
+    is_read(place, seat.sources.read(&seat.handle).await, false)
+}
+
+fn not_found(seat: &Seat) -> Place {
     // Codex's records and those of the own agent were looked through
     match (seat.record.agent, &seat.extra.agent_home) {
         (AgentKind::Codex | AgentKind::Native, Some(_)) => Place::Nowhere,

@@ -122,14 +122,36 @@ pub async fn close_terminal(seat: &Seat, terminal: &Terminal) {
     seat.handle.send(Wake::TerminalClosed(terminal.clone()));
 }
 
-/// SIGTERM, patience, SIGKILL; each time only if it still is the same process.
-async fn end(processes: &[Process]) {
-    signal_all(processes, TERM);
+/// Returns when a process that has lost its terminal has ended: by itself, or because it has to.
+pub async fn outlast(process: sm_core::Process) {
+    let process = Process {
+        pid: process.pid,
+        start: process.start,
+    };
+    let ended = has_ended(std::slice::from_ref(&process)).await;
+    if !ended {
+        tracing::warn!(pid = process.pid, "the agent outlives its terminal");
+        end(&[process]).await;
+    }
+}
+
+/// Whether they all end by themselves in time.
+async fn has_ended(processes: &[Process]) -> bool {
     let mut waited = Duration::ZERO;
-    while waited < PATIENCE && processes.iter().any(Process::is_alive) {
+    while processes.iter().any(Process::is_alive) {
+        if waited >= PATIENCE {
+            return false;
+        }
         tokio::time::sleep(LOOK).await;
         waited += LOOK;
     }
+    true
+}
+
+/// SIGTERM, patience, SIGKILL; each time only if it still is the same process.
+async fn end(processes: &[Process]) {
+    signal_all(processes, TERM);
+    has_ended(processes).await;
     signal_all(processes, KILL);
 }
 
@@ -198,5 +220,28 @@ mod tests {
         assert!(child.try_wait().unwrap().is_none(), "it lives");
         end(&[real]).await;
         child.wait().unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_process_without_a_terminal_is_waited_for_and_not_for_ever() {
+        let process = |child: &std::process::Child| {
+            let own = Process::of(child.id()).unwrap();
+            sm_core::Process {
+                pid: own.pid,
+                start: own.start,
+            }
+        };
+        let mut ends = std::process::Command::new("true").spawn().unwrap();
+        let ended = process(&ends);
+        ends.wait().unwrap();
+        let mut stays = std::process::Command::new("sleep")
+            .arg("600")
+            .spawn()
+            .unwrap();
+        let stayed = process(&stays);
+        outlast(ended).await;
+        assert!(stays.try_wait().unwrap().is_none(), "it lives");
+        outlast(stayed).await;
+        stays.wait().unwrap();
     }
 }

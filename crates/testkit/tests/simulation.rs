@@ -118,10 +118,14 @@ fn killed_at_every_point_of_a_paste() {
 /// The agent's hook has proven it, the agent is killed, and its record lacks it.
 #[test]
 fn killed_at_every_point_of_a_prompt_that_was_never_written_down() {
-    for (agent, with_terminal) in [
-        (AgentKind::Claude, false),
-        (AgentKind::Claude, true),
-        (AgentKind::Codex, false),
+    for (agent, with_terminal, patience) in [
+        (AgentKind::Claude, false, 4_000),
+        (AgentKind::Claude, true, 4_000),
+        (AgentKind::Codex, false, 4_000),
+        // restored before anybody has asked the record
+        (AgentKind::Claude, false, 0),
+        (AgentKind::Claude, true, 0),
+        (AgentKind::Codex, true, 0),
     ] {
         with_every_crash(agent, |world| {
             let mut world = world.idle();
@@ -133,7 +137,8 @@ fn killed_at_every_point_of_a_prompt_that_was_never_written_down() {
                 false => world.crash_agent(),
             }
             world.faults_over();
-            world.run_for(4_000);
+            world.run_until(10_000, |w| !w.state().is_live());
+            world.run_for(patience);
             world.act(Act::Restore);
             world.act_later(30_000, Act::Restore); // if the first one was lost with the daemon
             world

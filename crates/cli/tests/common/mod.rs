@@ -8,6 +8,7 @@
 
 pub mod archive;
 pub mod ask;
+pub mod endings;
 pub mod generate;
 pub mod handoff;
 pub mod joined;

@@ -1,6 +1,7 @@
 //! The daemon is killed, or stands still, while messages are under way.
 
-use crate::common::{DEADLINE, World, occurrences};
+use crate::common::endings::{each_text_survives, kill_agent, kill_tmux};
+use crate::common::{World, occurrences};
 use crate::people::{composer, dialog, tool_ran, wait_composer};
 use crate::{FREE, claude, closing, once};
 use rustix::process::Signal;
@@ -304,47 +305,25 @@ fn a_daemon_that_stands_still_stalls_nobody() {
     once(&world, "api", &id, text);
 }
 
-/// Whatever its record says: after a restore each text is in the conversation, once.
-fn each_text_survives(world: &World, kill: impl Fn(&World, &str)) {
-    world.start_idle("api", &FREE);
-    let mut sent = Vec::new();
-    for n in 0..3 {
-        let text = format!("taken right before the end, {n}.");
-        let message = world.send_wait("api", &text, &[]);
-        kill(world, "api");
-        let ended = |state: &str| matches!(state, "exited" | "lost");
-        let gone = wait_until(DEADLINE, || {
-            ended(world.show("api")["state"].as_str().unwrap()).then_some(())
-        });
-        assert!(gone.is_some(), "{}", world.about("api"));
-        world.sm(&["restore", "api", "--detach"]).exits(0);
-        world.wait_state("api", "idle");
-        sent.push((message["id"].as_str().unwrap().to_owned(), text));
-        let (id, text) = &sent[n];
-        world.wait_message("api", id, "consumed");
-        once(world, "api", id, text);
-    }
-    let last = closing(world, "api");
-    for (id, text) in &sent {
-        let known = world.message("api", id);
-        assert_eq!(
-            occurrences(&last, text),
-            1,
-            "{known}\n{}",
-            world.about("api")
-        );
+#[test]
+fn what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one() {
+    let test = "what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one";
+    if let Some(world) = claude(test) {
+        each_text_survives(&world, &FREE, kill_agent);
     }
 }
 
 #[test]
-fn what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one() {
-    let test = "what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one";
-    let Some(world) = claude(test) else {
-        return;
-    };
-    each_text_survives(&world, |world, session| {
-        let pid = world.show(session)["pid"].as_i64().unwrap();
-        let pid = rustix::process::Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
-        rustix::process::kill_process(pid, Signal::KILL).unwrap();
-    });
+fn what_went_with_tmux_is_given_to_the_restored_agent() {
+    if let Some(world) = claude("what_went_with_tmux_is_given_to_the_restored_agent") {
+        each_text_survives(&world, &FREE, kill_tmux);
+    }
+}
+
+#[test]
+fn what_went_with_tmux_is_given_to_the_restored_newest_agent() {
+    let test = "what_went_with_tmux_is_given_to_the_restored_newest_agent";
+    if let Some(world) = World::claude_newest(test) {
+        each_text_survives(&world, &FREE, kill_tmux);
+    }
 }

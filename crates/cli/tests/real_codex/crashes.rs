@@ -4,6 +4,7 @@ use rustix::process::Signal;
 use serde_json::Value;
 use sm_testkit::model::conversation_of;
 
+use crate::common::endings::{each_text_survives, kill_agent, kill_tmux};
 use crate::common::{World, occurrences};
 use crate::{APPROVAL, ESCALATED, command, exactly_once, field, last, once, submit};
 
@@ -183,4 +184,19 @@ fn a_context_cleared_while_the_daemon_was_dead_is_a_new_generation() {
     assert_ne!(before["conversation_id"], after["conversation_id"]);
     once(&world, "and after it"); // typed, or by the hook that ended the turn
     assert_eq!(occurrences(&last(&world), "before it"), 0);
+}
+
+#[test]
+fn what_was_taken_right_before_the_end_is_in_the_restored_conversation() {
+    for (test, kill) in [
+        (
+            "what_was_taken_right_before_a_kill",
+            kill_agent as fn(&World),
+        ),
+        ("what_was_taken_right_before_tmux_went", kill_tmux),
+    ] {
+        if let Some(world) = World::codex(test) {
+            each_text_survives(&world, &[], kill);
+        }
+    }
 }

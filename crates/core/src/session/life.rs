@@ -4,7 +4,7 @@ use super::{Flight, Host, Phase, Session, State, ToolCalls};
 use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
-use crate::message::{Message, MessageState, Way};
+use crate::message::{Message, MessageState, Purpose, Way};
 use crate::profile::Input;
 use crate::{pins, words};
 
@@ -169,10 +169,13 @@ impl Session {
         self.rec.opening = None;
         self.rec.was_lost |= self.rec.state == State::Lost;
         self.begin_launch(None, now, now);
+        let record = self.record_to_ask();
         if !first && (resume.is_none() || resume != self.rec.conversation) {
             // a relaunch without the old conversation is a new context
+            let unasked = std::mem::take(&mut self.rec.unrecorded);
             self.rec.context_since = now;
             self.new_generation(resume.clone(), None, now, now);
+            self.rec.unrecorded = unasked;
         }
         let prompt = self.prompt_for_launch(now);
         self.record_line(
@@ -190,6 +193,8 @@ impl Session {
             launch: self.rec.launch,
             resume,
             prompt,
+            after: self.rec.lost_process,
+            record,
         }));
     }
 
@@ -224,9 +229,10 @@ impl Session {
         // an alert begins no turn of its own
         let wanted = |m: &&Message| !m.meta.purpose.is_monitors() && !self.is_frozen(m);
         let first = pending.find(wanted)?;
-        // what was lost once may be found in the record, which is read first
-        let returned = first.meta.returned;
-        if returned || first.meta.raw || self.looks_like_command(&words::spoken(first)) {
+        // what was lost once may be found in the record, which is read first; what it lacks goes first
+        let said = first.meta.purpose == Purpose::Said;
+        let behind = first.meta.returned || (said && self.unasked());
+        if behind || first.meta.raw || self.looks_like_command(&words::spoken(first)) {
             return None;
         }
         let text = words::sanitize(&words::spoken(first));
@@ -243,8 +249,14 @@ impl Session {
         if launch != self.rec.launch {
             return;
         }
+        if !self.rec.state.is_live() {
+            self.rec.lost_process = Some(process); // heard of after its terminal was gone
+            self.journal();
+            return;
+        }
         self.rec.process = Some(process);
         self.rec.was_lost = false;
+        self.rec.lost_process = None;
         self.journal();
         if self.rec.state == State::Starting {
             self.rec.why = "the agent's process runs".into();
@@ -421,7 +433,7 @@ impl Session {
         if self.rec.open_handoff().is_some_and(scheduled) && self.preparing.is_none() {
             self.prepare(now); // kept for a restore, with what the terminal showed
         }
-        self.rec.process = None;
+        self.rec.lost_process = self.rec.process.take().or(self.rec.lost_process);
         self.close_turn(" (its terminal is gone)");
         self.waiters.clear();
         self.probe = None;

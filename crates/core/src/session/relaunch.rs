@@ -431,10 +431,13 @@ impl Session {
         let prompt = given
             .and_then(|flight| self.message(flight.messages.first()?))
             .map(|message| words::sanitize(&words::spoken(message)));
+        let record = self.record_to_ask();
         self.effect(Effect::Launch(LaunchPlan {
             launch: self.rec.launch,
             resume,
             prompt,
+            after: self.rec.lost_process,
+            record,
         }));
     }
 }

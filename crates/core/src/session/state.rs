@@ -78,6 +78,9 @@ pub struct Record {
     /// It was lost when it was started: until its agent runs, it still is.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub was_lost: bool,
+    /// Its process then, which may outlive its terminal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lost_process: Option<Process>,
     pub exit_code: Option<i32>,
     pub usage: Option<UsageSample>,
 

@@ -97,7 +97,12 @@ impl Session {
 
     /// The model's answer is in the record, and so is all that it answered.
     pub(super) fn record_went_on(&mut self, at: Option<Timestamp>) {
-        let before = |u: &Unrecorded| !u.returned && at.is_none_or(|at| at >= u.at);
+        // another process has answered something else; until it has begun, all is of the one before
+        let (launch, begun) = (self.rec.launch, self.rec.process.is_some());
+        let before = |u: &Unrecorded| {
+            let same = u.launch == launch || !begun;
+            same && !u.returned && at.is_none_or(|at| at >= u.at)
+        };
         if !self.rec.unrecorded.iter().any(before) {
             return;
         }
@@ -166,6 +171,20 @@ impl Session {
         }
     }
 
+    /// The record that is to be read before another process begins.
+    pub(super) fn record_to_ask(&self) -> Option<ConversationId> {
+        let ended = |u: &&Unrecorded| !u.returned && u.launch != self.rec.launch;
+        let unasked = self.rec.unrecorded.iter().find(ended)?;
+        unasked.conversation.clone()
+    }
+
+    /// It was read, or could not be: then the looks at the new process ask it.
+    pub(super) fn record_read_for(&mut self, launch: u32, read: bool, now: Timestamp) {
+        if launch == self.rec.launch && read && self.unasked() {
+            self.record_lacks(now);
+        }
+    }
+
     /// A look that was due although no process runs.
     pub(super) fn asks_record(&self) -> bool {
         !self.rec.state.is_live() && self.unasked()
@@ -176,9 +195,12 @@ impl Session {
         if !self.unasked() {
             return;
         }
-        if read {
+        let live = self.rec.state.is_live();
+        if live && self.rec.process.is_none() {
+            // whoever wrote it may still be ending
+        } else if read {
             self.record_lacks(now);
-        } else if self.rec.state.is_live() {
+        } else if live {
             // the next look reads it
         } else if self.checks < TRIES {
             self.check_at = Some(now.plus(AGAIN));
@@ -190,14 +212,14 @@ impl Session {
         }
     }
 
-    /// Whoever was to write it down has ended, and the record of its conversation lacks it.
+    /// Whoever was to write it down has ended, and its record, which was read to its end, lacks it.
     pub(super) fn record_lacks(&mut self, now: Timestamp) {
         let ended = !self.rec.state.is_live();
-        let (launch, here) = (self.rec.launch, self.rec.conversation.clone());
+        let launch = self.rec.launch;
         let mut back = Vec::new();
         for unrecorded in &mut self.rec.unrecorded {
             let of_ended = ended || unrecorded.launch != launch;
-            if !unrecorded.returned && of_ended && unrecorded.conversation == here {
+            if !unrecorded.returned && of_ended {
                 unrecorded.returned = true;
                 back.extend(unrecorded.messages.iter().cloned());
             }

@@ -98,6 +98,8 @@ pub struct Agent {
     pub epoch: u64,
     pub launch: u32,
     pub process: Option<Process>,
+    /// It has lost its terminal, and has still to write its record.
+    pub ending: Option<Process>,
     pub conversations: Vec<Conversation>,
     pub current: usize,
     pub composer: Pieces,
@@ -145,6 +147,7 @@ impl Agent {
             epoch: 0,
             launch: 0,
             process: None,
+            ending: None,
             conversations: Vec::new(),
             current: 0,
             composer: Vec::new(),
@@ -302,7 +305,13 @@ impl Agent {
             conversation.record.push(fact);
         }
     }
+    pub fn has_unwritten(&self) -> bool {
+        let mut records = self.conversations.iter();
+        records.any(|c| c.flushed < c.record.len())
+    }
+
     pub fn flush(&mut self) {
+        self.ending = None;
         for conversation in &mut self.conversations {
             conversation.flushed = conversation.record.len();
         }

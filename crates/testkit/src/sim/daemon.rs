@@ -6,7 +6,9 @@ use super::world::{Item, World, tr};
 use sm_core::ids::{Process, SessionId, Timestamp};
 use sm_core::message::{Message, NewMessage};
 use sm_core::signal::{Evidence, Origin};
-use sm_core::{Effect, Event, MessageChange, NoticeKind, Outcome, Persist, Record, Session};
+use sm_core::{
+    Effect, Event, LaunchPlan, MessageChange, NoticeKind, Outcome, Persist, Record, Session,
+};
 use std::collections::BTreeMap;
 
 /// What reaches the daemon.
@@ -276,9 +278,26 @@ impl World {
         }
         self.daemon.followed = place;
         match place {
-            Some(at) if self.daemon.up => self.read_record(at),
+            Some(at) if self.daemon.up => self.read_record(at) && !self.lacks_record(at),
             Some(_) | None => false,
         }
+    }
+
+    /// What was said to a living agent and has no record yet may get one.
+    fn lacks_record(&self, at: usize) -> bool {
+        let conversation = &self.agent.conversations[at];
+        conversation.started && conversation.flushed == 0 && self.agent.alive()
+    }
+
+    /// Before another process begins: what the one before has left. False: the daemon is down.
+    pub(super) fn read_ended(&mut self, plan: &LaunchPlan) -> bool {
+        let Some(id) = &plan.record else {
+            return true;
+        };
+        let at = self.agent.conversations.iter().position(|c| &c.id == id);
+        let read = at.is_some_and(|at| self.read_record(at));
+        let launch = plan.launch;
+        self.daemon.up && self.step_session(Event::RecordRead { launch, read })
     }
 
     fn read_record(&mut self, at: usize) -> bool {

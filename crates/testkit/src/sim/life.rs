@@ -17,6 +17,16 @@ impl World {
             self.fail("launched while it runs".into());
             return;
         }
+        if let Some(ending) = self.agent.ending.take() {
+            if plan.after != Some(ending) {
+                self.fail("launched while the process before it writes".into());
+                return;
+            }
+            self.agent.flush();
+        }
+        if !self.read_ended(plan) {
+            return;
+        }
         if self.fault(self.options.faults.launch_fails) {
             tr!(self, "fault: launch {} fails", plan.launch);
             self.terminal_alive = false;
@@ -54,6 +64,11 @@ impl World {
         self.check_launch(plan.prompt.as_deref(), known.is_some());
         self.handoffs.clearing = None;
         let agent = &mut self.agent;
+        if let Some(unwritten) = agent.conversations.get_mut(agent.current)
+            && unwritten.flushed == 0
+        {
+            unwritten.started = false; // begun again under its name
+        }
         agent.epoch += 1;
         agent.launch = plan.launch;
         agent.process = Some(Process {
@@ -166,7 +181,14 @@ impl World {
             return;
         }
         tr!(self, "terminal gone");
-        self.end_record(true);
+        if self.agent.has_unwritten() && self.fault(self.options.faults.outlives) {
+            tr!(self, "fault: the agent outlives its terminal");
+            self.agent.ending = self.agent.process;
+            let ms = self.rng.between(10, 3_000);
+            self.at(ms, Item::Flush);
+        } else {
+            self.end_record(true);
+        }
         self.agent.epoch += 1;
         self.agent.stage = Stage::Off;
         self.agent.dialog = None;

@@ -71,6 +71,8 @@ pub struct Faults {
     pub prepare_fails: u32,
     /// An agent that is killed has not written down the last prompts that it took.
     pub record_lost: u32,
+    /// An agent whose terminal is gone writes its record later.
+    pub outlives: u32,
 }
 
 /// What people do, in thousandths of the occasions (about every second).
@@ -191,6 +193,7 @@ impl Options {
             crash: some(4, 25),
             origin_unknown: some(2, 500),
             record_lost: u32::from(seed.is_multiple_of(4)) * 700,
+            outlives: u32::from(seed.is_multiple_of(8)) * 500,
             ..Faults::default()
         };
         let person = Person {

@@ -142,3 +142,89 @@ fn lost_twice_it_fails() {
     b.evidence(dead(true));
     assert!(matches!(b.receipt("m1"), MessageState::Failed { reason } if reason.contains("twice")));
 }
+
+/// Given, proven by the hook, and its terminal is gone: nobody has asked the record yet.
+fn lost_with(id: &str, text: &str) -> Bench {
+    let mut b = Bench::idle();
+    b.send(id, text);
+    b.paste();
+    b.accepts(text);
+    b.on(Event::TerminalGone { launch: 1 });
+    b
+}
+
+fn plan(outcome: &Outcome) -> crate::effect::LaunchPlan {
+    let launch = |e: &Effect| match e {
+        Effect::Launch(plan) => Some(plan.clone()),
+        _ => None,
+    };
+    outcome.effects.iter().find_map(launch).expect("a launch")
+}
+
+#[test]
+fn a_restore_right_after_the_loss_asks_the_record_before_the_agent_begins() {
+    for fresh in [false, true] {
+        let mut b = lost_with("m1", "hello");
+        let process = b.session.record().lost_process;
+        assert!(process.is_some());
+        b.send("m2", "later");
+        let plan = plan(&b.on(Event::LaunchAsked { fresh }));
+        assert_eq!(plan.record, Some(conversation("c1")));
+        assert_eq!(plan.after, process, "it may still write");
+        assert_eq!(plan.prompt, None, "what the record lacks goes first");
+        b.on(Event::RecordRead {
+            launch: 2,
+            read: true,
+        });
+        assert!(b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
+        b.started(2);
+        assert_eq!(b.session.record().lost_process, None);
+        let begins = Signal::ContextStarted {
+            source: ContextSource::Resume,
+            transcript: None,
+        };
+        let call = b.call(if fresh { "c2" } else { "c1" }, begins);
+        b.on(Event::Hook(call));
+        b.paste();
+        assert_eq!(b.receipt("m1").word(), "written");
+        assert!(b.receipt("m2").is_pending());
+    }
+}
+
+#[test]
+fn what_the_process_wrote_while_it_ended_is_not_given_again() {
+    let mut b = lost_with("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.on(user_text("hello", b.now.plus(5)));
+    b.on(Event::RecordRead {
+        launch: 2,
+        read: true,
+    });
+    b.started(2);
+    b.begins(ContextSource::Resume);
+    assert_eq!(b.receipt("m1").word(), "consumed");
+    assert!(b.session.record().unrecorded.is_empty());
+}
+
+#[test]
+fn a_record_is_not_believed_while_its_writer_may_live() {
+    let mut b = lost_with("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.now = b.session.next_deadline().unwrap();
+    b.on(Event::Tick);
+    b.evidence(dead(true));
+    assert!(!b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
+    b.on(Event::RecordRead {
+        launch: 2,
+        read: false,
+    });
+    b.started(2);
+    b.begins(ContextSource::Resume);
+    // the agent's own words about what is missing are no answer to it
+    let at = Some(b.now.plus(5));
+    b.on(Event::Facts(vec![Fact::Assistant { at }]));
+    b.now = b.session.next_deadline().unwrap();
+    b.on(Event::Tick);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
+}
