@@ -140,7 +140,11 @@ impl World {
         let profile = format!("PATH='{programs}':\"$PATH\"\nexport PATH\n");
         std::fs::write(env.home().join(".profile"), profile).unwrap();
         let its = json!(agent.program.to_string_lossy());
-        let config = format!("[agents.{}]\nprogram = {its}\n", kind.word());
+        // a draft that stays is what many tests are about: a message goes in beside it at once
+        let config = format!(
+            "delivery.wait_for_draft = \"\"\n[agents.{}]\nprogram = {its}\n",
+            kind.word()
+        );
         std::fs::write(env.sm_home().join("config.toml"), config).unwrap();
         let home = env.sm_home().as_os_str().to_owned();
         let uid = rustix::process::getuid().as_raw();

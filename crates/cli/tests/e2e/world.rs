@@ -62,6 +62,9 @@ impl Ran {
     }
 }
 
+/// A draft that stays is what many tests are about: a message goes in beside it at once.
+const NO_WAIT_FOR_DRAFTS: &str = "delivery.wait_for_draft = \"\"\n";
+
 impl World {
     pub fn new() -> Self {
         Self::with_config("")
@@ -81,7 +84,7 @@ impl World {
         let fake = binary("fake-agent").unwrap();
         // a fake agent must not look like one that is installed: the real ones are left alone
         let config = format!(
-            "[agents.claude]\nprogram = {:?}\n{more}",
+            "{NO_WAIT_FOR_DRAFTS}[agents.claude]\nprogram = {:?}\n{more}",
             fake.to_str().unwrap()
         );
         std::fs::create_dir_all(self.env.sm_home()).unwrap();
