@@ -2,22 +2,25 @@
 //! end of the connection and its ancestors, never by what the request claims.
 //!
 //! A program that inherits a session's terminal is part of the session, whatever it has removed from
-//! its environment; one that has left its ancestors (daemonised) is still known by its environment.
+//! its environment; one that has left its ancestors (daemonised) is still known by its environment, if
+//! that also has the session's secret. One that has left its ancestors and has nothing of the session
+//! in its environment cannot be told from a person's.
 //! Where the system does not tell who is there (macOS; another machine behind a tunnel), it is
 //! [`Caller::Unknown`], and whoever asks decides what that may do.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use axum::http::HeaderMap;
 use sm_client::process::{self, Process};
 use sm_client::wire;
 use sm_core::SessionId;
 
 use crate::hub::{Handle, Hub};
-use crate::peer;
+use crate::{peer, proof};
 
-/// An agent's own tool processes are far fewer.
-const MOST_ANCESTORS: usize = 64;
+/// How far up is looked; deeper trees of processes prove nothing.
+pub const MOST_ANCESTORS: usize = 64;
 
 /// Both ends of an accepted connection: an extension of every request, put there by the listener.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +49,9 @@ impl Connection {
 pub enum Caller {
     /// A process of this session.
     Session(Handle),
+    /// A process whose environment names this session, and that nothing proves to be of it: neither
+    /// the session nor a person.
+    Unproven(Handle),
     /// A process that belongs to no session.
     Outside,
     /// It had ended before it could be looked at.
@@ -64,35 +70,46 @@ pub async fn of(hub: &Arc<Hub>, connection: Option<Connection>) -> Caller {
     match looking.await.unwrap_or(Looked::Unknown) {
         Looked::Unknown => Caller::Unknown,
         Looked::Gone => Caller::Gone,
-        Looked::At { lineage, named } => of_lineage(hub, &lineage)
-            .or_else(|| hub.sessions.get(&named?))
-            .map_or(Caller::Outside, Caller::Session),
+        Looked::At { lineage, named } => {
+            // also of one that has ended: what it left running does not become a person
+            let own = proof::nearest_session(hub, &lineage, |_| true);
+            match (own.and_then(|id| hub.sessions.get(&id)), named) {
+                (Some(own), _) => Caller::Session(own),
+                (None, Some(named)) => match hub.sessions.get(&named.session) {
+                    Some(own) if proof::by_secret(&own, &named.secret) => Caller::Session(own),
+                    Some(other) => Caller::Unproven(other),
+                    None => Caller::Outside,
+                },
+                (None, None) => Caller::Outside,
+            }
+        }
     }
 }
 
-/// The nearest ancestor that is a session's agent says whose it is.
-fn of_lineage(hub: &Hub, lineage: &[Process]) -> Option<Handle> {
-    let sessions = hub.sessions.all();
-    let agents: Vec<_> = sessions
-        .iter()
-        .filter_map(|handle| Some((handle.now().record.process?, handle)))
-        .collect();
-    lineage.iter().find_map(|ancestor| {
-        let agent = |(agent, _): &&(sm_core::Process, &Handle)| {
-            (agent.pid, agent.start) == (ancestor.pid, ancestor.start)
-        };
-        agents
-            .iter()
-            .find(agent)
-            .map(|(_, handle)| (*handle).clone())
-    })
+/// Whether this request is of the session itself, by its secret or by the process that asks, over the
+/// socket or the port.
+pub async fn is_of(
+    hub: &Arc<Hub>,
+    session: &Handle,
+    headers: &HeaderMap,
+    connection: Option<Connection>,
+) -> bool {
+    proof::by_secret(session, proof::secret(headers))
+        || matches!(of(hub, connection).await, Caller::Session(own) if own.id == session.id)
+}
+
+/// The session that an environment names, and the secret that goes with it.
+#[derive(Debug, PartialEq, Eq)]
+struct Named {
+    session: SessionId,
+    secret: String,
 }
 
 enum Looked {
     At {
         lineage: Vec<Process>,
-        /// The session that its environment names.
-        named: Option<SessionId>,
+        /// What its environment says.
+        named: Option<Named>,
     },
     Gone,
     Unknown,
@@ -120,13 +137,18 @@ fn looked_at(connection: Connection) -> Looked {
     }
 }
 
-fn named_by_environment(pid: u32) -> Option<SessionId> {
+fn named_by_environment(pid: u32) -> Option<Named> {
     let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
-    let prefix = format!("{}=", wire::SESSION_VAR);
-    let value = environment
-        .split(|byte| *byte == 0)
-        .find_map(|entry| entry.strip_prefix(prefix.as_bytes()))?;
-    SessionId::new(String::from_utf8_lossy(value).into_owned()).ok()
+    let value = |name: &str| {
+        let prefix = format!("{name}=");
+        let mut entries = environment.split(|byte| *byte == 0);
+        let value = entries.find_map(|entry| entry.strip_prefix(prefix.as_bytes()))?;
+        Some(String::from_utf8_lossy(value).into_owned())
+    };
+    Some(Named {
+        session: SessionId::new(value(wire::SESSION_VAR)?).ok()?,
+        secret: value(wire::SECRET_VAR).unwrap_or_default(),
+    })
 }
 
 #[cfg(all(test, target_os = "linux"))]
@@ -138,6 +160,7 @@ mod tests {
         let mut child = std::process::Command::new("sleep")
             .arg("600")
             .env(wire::SESSION_VAR, "abc123")
+            .env(wire::SECRET_VAR, "s3")
             .spawn()
             .unwrap();
         let deadline = std::time::Instant::now() + std::time::Duration::from_secs(30);
@@ -150,7 +173,11 @@ mod tests {
             };
             assert!(lineage.iter().any(|p| p.pid == std::process::id()));
             // between fork and exec it still has ours
-            if named == SessionId::new("abc123").ok() {
+            let expected = Named {
+                session: SessionId::new("abc123").unwrap(),
+                secret: "s3".to_owned(),
+            };
+            if named == Some(expected) {
                 break;
             }
             assert!(std::time::Instant::now() < deadline, "its environment");

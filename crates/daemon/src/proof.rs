@@ -6,7 +6,7 @@
 //! session's own process among its ancestors, and no other session's nearer to it. No secret and no
 //! such ancestor is as little as a wrong secret.
 
-use crate::caller::Connection;
+use crate::caller::{Connection, MOST_ANCESTORS};
 use crate::hub::{Handle, Hub};
 use crate::stored::Extra;
 use axum::http::HeaderMap;
@@ -14,9 +14,6 @@ use sm_client::process::{self, Process};
 use sm_client::proof::{code, is_same, secret_hash};
 use sm_client::{spool, wire};
 use sm_core::{Record, SessionId};
-
-/// How far up is looked; deeper trees of processes prove nothing.
-const MOST_ANCESTORS: usize = 64;
 
 /// The secret that was sent with a request; empty: none.
 pub fn secret(headers: &HeaderMap) -> &str {
@@ -56,23 +53,29 @@ pub fn of_line(
 /// session's agent may itself have started another's.
 pub fn session_of(hub: &Hub, peer: Option<Connection>) -> Option<SessionId> {
     let chain = process::lineage(peer.and_then(Connection::pid)?, MOST_ANCESTORS);
+    // of one that has ended nothing is heard any more
+    nearest_session(hub, &chain, |record| record.state.is_live())
+}
+
+/// The session whose own process is the nearest in a lineage, among those that are asked for.
+pub fn nearest_session(
+    hub: &Hub,
+    chain: &[Process],
+    is_meant: impl Fn(&Record) -> bool,
+) -> Option<SessionId> {
     let sessions: Vec<_> = hub.sessions.all();
     let own: Vec<(SessionId, Vec<Process>)> = sessions
         .iter()
-        .map(|handle| {
-            let now = handle.now();
-            (handle.id.clone(), own_processes(&now.record, &now.extra))
-        })
+        .map(|handle| (handle.id.clone(), handle.now()))
+        .filter(|(_, now)| is_meant(&now.record))
+        .map(|(id, now)| (id, own_processes(&now.record, &now.extra)))
         .filter(|(_, own)| !own.is_empty())
         .collect();
-    nearest(&chain, &own)
+    nearest(chain, &own)
 }
 
 /// Its agent, what hosts it, and the launcher in its pane.
 fn own_processes(record: &Record, extra: &Extra) -> Vec<Process> {
-    if !record.state.is_live() {
-        return Vec::new(); // a pid from before says nothing
-    }
     let agent = record.process.map(|p| Process {
         pid: p.pid,
         start: p.start,

@@ -1,6 +1,6 @@
 //! What is said in a session's name by a process that is not its own changes nothing of it.
 
-use crate::handoff::Turn;
+use crate::handoff::{Turn, document};
 use crate::world::{World, eventually, text};
 use serde_json::{Value, json};
 use sm_client::http::Request;
@@ -160,4 +160,233 @@ fn a_line_of_the_spool_needs_proof() {
         let text = std::fs::read_to_string(file.path()).unwrap_or_default();
         assert!(!text.contains(&turn.secret), "the secret is on no disk");
     }
+}
+
+/// What a command that the agent of `name` runs prints, with its exit code as the last line. The shell
+/// is started as the agent's tool is.
+fn inside(world: &World, name: &str, command: &str) -> String {
+    let (script, out) = (
+        world.gate(&format!("{name}.sh")),
+        world.gate(&format!("{name}.out")),
+    );
+    let _ = std::fs::remove_file(&out);
+    let lines = format!(
+        "( {command} ) > {0}.new 2>&1\necho \"exit $?\" >> {0}.new\n",
+        out.display()
+    );
+    std::fs::write(&script, lines).unwrap();
+    // from a process that waits, or from one that has left everybody: the answer comes by the file
+    world.send_wait(
+        name,
+        &format!(
+            "RUN: sh {}; mv {out}.new {out}\nSAY: ran",
+            script.display(),
+            out = out.display()
+        ),
+    );
+    eventually("it has run", || out.exists());
+    world.wait_for(name, "idle");
+    std::fs::read_to_string(&out).unwrap()
+}
+
+/// As a script asks over the socket or the port: status and body.
+fn curl(world: &World, over: &str, method: &str, target: &str, body: &Value) -> String {
+    let place = match over {
+        "socket" => format!(
+            "--unix-socket {} http://localhost",
+            world.paths().socket().display()
+        ),
+        _ => format!("http://{}", text(&world.get("/status")["address"])),
+    };
+    format!(
+        "curl -s -X {method} -H 'content-type: application/json' -w '\\nstatus %{{http_code}}\\n' -d '{body}' {place}{target}"
+    )
+}
+
+/// Whether there is a program that asks as scripts do.
+fn has_curl(test: &str) -> bool {
+    let found = std::process::Command::new("curl")
+        .arg("--version")
+        .stdout(std::process::Stdio::null())
+        .status();
+    if found.is_err() {
+        eprintln!("skipped: {test}: curl is missing (apt-get install -y curl)");
+    }
+    found.is_ok()
+}
+
+const WITHOUT: &str = "env -u CLAUDE_SESSION_MANAGER_ID -u SM_SESSION_SECRET";
+
+/// An agent that has removed from its environment whatever says whose it is: by its ancestors it is the
+/// session all the same, over the socket and over the port.
+#[test]
+fn an_agent_that_empties_its_environment_does_not_become_a_person() {
+    if !has_curl("an_agent_that_empties_its_environment_does_not_become_a_person") {
+        return;
+    }
+    let mut world = World::new();
+    world.env.serve_tcp().unwrap();
+    world.agent("worker");
+    world.agent("victim");
+    let notes = document(
+        &world,
+        "notes.md",
+        "Goal: none\n\nState: none\n\nNext: none\n",
+    );
+    let person = json!({"person": true, "file_path": notes});
+    for over in ["socket", "port"] {
+        for (target, method, body, refusal) in [
+            (
+                "/sessions/victim/handoff",
+                "POST",
+                &person,
+                "self-directed only",
+            ),
+            (
+                "/sessions/victim/handoff/auto",
+                "POST",
+                &json!({}),
+                "self-directed only",
+            ),
+            (
+                "/sessions/victim/handoff/generate",
+                "POST",
+                &json!({}),
+                "self-directed only",
+            ),
+            (
+                "/sessions/victim/handoff",
+                "DELETE",
+                &json!({}),
+                "self-directed only",
+            ),
+            (
+                "/sessions/victim/messages",
+                "POST",
+                &json!({"id": "r1", "text": "/clear", "raw": true}),
+                "status 403",
+            ),
+        ] {
+            let command = format!("{WITHOUT} {}", curl(&world, over, method, target, body));
+            let said = inside(&world, "worker", &command);
+            assert!(said.contains(refusal), "{over} {method} {target}: {said}");
+        }
+        let upgrade = "-H 'upgrade: websocket' -H 'connection: upgrade' -H 'sec-websocket-version: 13' -H 'sec-websocket-key: dGhlIHNhbXBsZSBub25jZQ=='";
+        let asked = curl(&world, over, "GET", "/sessions/victim/terminal", &json!({}));
+        let said = inside(&world, "worker", &format!("{WITHOUT} {asked} {upgrade}"));
+        // over the port a terminal is for browsers that are signed in
+        let status = match over {
+            "socket" => "status 403",
+            _ => "status 401",
+        };
+        assert!(said.contains(status), "{over} terminal: {said}");
+        // what it may do, it does as itself
+        let body = json!({"id": format!("m-{over}"), "text": "SAY: hello"});
+        let asked = curl(&world, over, "POST", "/sessions/victim/messages", &body);
+        let said = inside(&world, "worker", &format!("{WITHOUT} {asked}"));
+        assert!(said.contains("status 201"), "{over}: {said}");
+        let sent = world.message("victim", &format!("m-{over}"));
+        assert_eq!(sent["from"]["kind"], "session", "{over}: {sent}");
+        assert_eq!(sent["from"]["name"], "worker", "{over}: {sent}");
+    }
+    let victim = world.wait_for("victim", "idle");
+    assert_eq!(
+        (&victim["generation"], &victim["handoff"]),
+        (&json!(1), &Value::Null)
+    );
+}
+
+/// Some sandboxes remove what is called a secret. By its ancestors the agent is still itself.
+#[test]
+fn without_its_secret_an_agent_is_itself_by_its_ancestors() {
+    let world = World::new();
+    world.agent("worker");
+    world.agent("other");
+    let sm = sm_testkit::clean::binary("sm").unwrap();
+    let without = format!("env -u SM_SESSION_SECRET {}", sm.display());
+    let said = inside(
+        &world,
+        "worker",
+        &format!("{without} send other 'SAY: from me'"),
+    );
+    assert!(said.ends_with("exit 0\n"), "{said}");
+    eventually("given", || world.times("SAY: from me") == 1);
+    let listed = world
+        .sm(&["queue", "ls", "other", "--all", "--json"])
+        .exits(0)
+        .json();
+    let from = &listed[0]["from"];
+    assert_eq!(
+        (&from["kind"], &from["name"]),
+        (&json!("session"), &json!("worker")),
+        "{listed}"
+    );
+    let notes = document(
+        &world,
+        "own.md",
+        "Goal: go on\n\nState: half done\n\nNext: the rest\n",
+    );
+    let said = inside(
+        &world,
+        "worker",
+        &format!("{without} handoff {}", notes.display()),
+    );
+    assert!(said.contains("Handoff scheduled"), "{said}");
+    eventually("the next context", || {
+        world.show("worker")["generation"] == 2
+    });
+}
+
+/// A name in the environment is no proof, and whoever has one is no person either. One that left its
+/// ancestors is known if its environment has the secret too.
+#[test]
+fn a_name_in_the_environment_is_a_claim() {
+    if !has_curl("a_name_in_the_environment_is_a_claim") {
+        return;
+    }
+    let world = World::new();
+    let worker = world.agent("worker");
+    world.agent("other");
+    let id = text(&worker["id"]);
+    for secret in ["", "SM_SESSION_SECRET=wrong"] {
+        for body in [
+            json!({"id": "c1", "text": "forged"}),
+            json!({"id": "c2", "text": "forged", "from": id}),
+        ] {
+            let asked = curl(&world, "socket", "POST", "/sessions/other/messages", &body);
+            let command = format!("env CLAUDE_SESSION_MANAGER_ID={id} {secret} {asked}");
+            let mut shell = world.env.command("sh");
+            let said = shell.args(["-c", &command]).output().unwrap();
+            let said = String::from_utf8_lossy(&said.stdout).into_owned();
+            assert!(said.contains("status 403"), "{secret}: {said}");
+        }
+    }
+    assert_eq!(world.times("forged"), 0);
+    let asked = curl(
+        &world,
+        "socket",
+        "POST",
+        "/sessions/other/messages",
+        &json!({"id": "d1", "text": "SAY: later"}),
+    );
+    let gate = world.gate("alone");
+    let waits = format!(
+        "while [ ! -e {} ]; do sleep 0.05; done; {asked}",
+        gate.display()
+    );
+    let script = world.gate("daemon.sh");
+    std::fs::write(&script, waits).unwrap();
+    inside(
+        &world,
+        "worker",
+        &format!(
+            "setsid -f sh {} >/dev/null 2>&1 </dev/null",
+            script.display()
+        ),
+    );
+    std::fs::write(&gate, "").unwrap();
+    eventually("it was sent", || {
+        let (status, sent) = world.ask(&Request::get("/sessions/other/messages/d1"));
+        status == 200 && sent["from"]["name"] == "worker"
+    });
 }

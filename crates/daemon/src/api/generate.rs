@@ -8,12 +8,13 @@
 use super::handoff::{Answer, refusal, refused, who};
 use super::types::{GenerateBody, HandoffAnswer};
 use super::{Shared, read};
+use crate::caller::Connection;
 use crate::hub::lock;
 use crate::journal::note;
-use axum::Json;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
+use axum::{Extension, Json};
 use rustix::process::{Pid, Signal, kill_process_group};
 use sm_core::SessionId;
 use std::process::Stdio;
@@ -41,11 +42,12 @@ enum Outcome {
 pub async fn start(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer {
     let body: GenerateBody = read::body(&body)?;
-    let (handle, trigger) = match who(&hub, &wanted, None, true, &headers) {
+    let (handle, trigger) = match who(&hub, &wanted, None, true, &headers, connection).await {
         Ok(known) => known,
         Err(error) => return refused(error),
     };

@@ -9,15 +9,16 @@ use super::handoff_document::{
 };
 use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody, When};
 use super::{ApiError, Shared, generate, handoffs, read, run_handoff, sessions};
+use crate::caller::{self, Caller, Connection};
 use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, Kept, Sources, Verdict};
 use crate::hub::Handle;
-use crate::{archive, fault, ledger, names, pins, proof};
-use axum::Json;
+use crate::{archive, fault, ledger, names, pins};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
+use axum::{Extension, Json};
 use sm_agents::kind;
 use sm_client::wire;
 use sm_core::{Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, Trigger};
@@ -41,14 +42,17 @@ pub(super) fn refused(error: impl Into<String>) -> Answer {
 
 // ── who asks
 
-/// Whoever asks is the session itself, or a person outside of all sessions.
-pub(super) fn who(
+/// Whoever asks is the session itself, by its secret or its process, or a person outside of all
+/// sessions: a process of a session is none, whatever it says and has removed from its environment.
+pub(super) async fn who(
     hub: &Shared,
     wanted: &str,
     requester: Option<&str>,
     person: bool,
     headers: &HeaderMap,
+    connection: Option<Extension<Connection>>,
 ) -> Result<(Handle, Trigger), String> {
+    let connection = connection.map(|Extension(connection)| connection);
     let target = read::session(hub, wanted).ok();
     match requester {
         Some(requester) => {
@@ -58,8 +62,7 @@ pub(super) fn who(
                 return Err(SELF_ONLY.into());
             }
             let target = target.ok_or_else(|| unknown(wanted))?;
-            let secret = header(headers, wire::SECRET_HEADER);
-            if !secret.is_some_and(|secret| proof::by_secret(&target, secret)) {
+            if !caller::is_of(hub, &target, headers, connection).await {
                 return Err(format!(
                     "this is not a process of session {wanted}: sm handoff has to be run inside it, with {} of its environment",
                     wire::SECRET_VAR
@@ -79,7 +82,16 @@ pub(super) fn who(
             if !person {
                 return Err("requester_session_id is missing: an agent names its own session, a person says person: true".into());
             }
-            Ok((target.ok_or_else(|| unknown(wanted))?, Trigger::Person))
+            let target = target.ok_or_else(|| unknown(wanted))?;
+            match caller::of(hub, connection).await {
+                Caller::Session(_) | Caller::Unproven(_) => Err(format!(
+                    "{SELF_ONLY}; to hand off another session is for people outside of sessions"
+                )),
+                Caller::Gone => Err(
+                    "the process that asked had ended before it was known whose it was: ask from a program that waits for the answer".into(),
+                ),
+                Caller::Outside | Caller::Unknown => Ok((target, Trigger::Person)),
+            }
         }
     }
 }
@@ -103,12 +115,14 @@ fn header<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 pub async fn schedule(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer {
     let body: HandoffBody = read::body(&body)?;
     let requester = body.requester_session_id.as_deref();
-    let (handle, trigger) = match who(&hub, &wanted, requester, body.person, &headers) {
+    let asked = who(&hub, &wanted, requester, body.person, &headers, connection);
+    let (handle, trigger) = match asked.await {
         Ok(known) => known,
         Err(error) => return refused(error),
     };
@@ -119,9 +133,10 @@ pub async fn schedule(
 pub async fn automatic(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     headers: HeaderMap,
 ) -> Answer {
-    let (handle, trigger) = match who(&hub, &wanted, None, true, &headers) {
+    let (handle, trigger) = match who(&hub, &wanted, None, true, &headers, connection).await {
         Ok(known) => known,
         Err(error) => return refused(error),
     };
@@ -468,6 +483,7 @@ async fn ask(
 pub async fn cancel(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     headers: HeaderMap,
     body: Bytes,
 ) -> Answer {
@@ -479,7 +495,8 @@ pub async fn cancel(
         other => other,
     };
     let person = requester.is_none();
-    let (handle, _) = match who(&hub, &wanted, requester, person, &headers) {
+    let asked = who(&hub, &wanted, requester, person, &headers, connection);
+    let (handle, _) = match asked.await {
         Ok(known) => known,
         Err(error) => return refused(error),
     };

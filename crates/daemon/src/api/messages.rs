@@ -5,7 +5,7 @@ use super::{ApiError, Shared, read, sessions};
 use crate::actor::Wake;
 use crate::caller::{self, Caller, Connection};
 use crate::hub::Handle;
-use crate::{clock, proof, view};
+use crate::{clock, view};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
 use axum::http::{HeaderMap, StatusCode};
@@ -89,8 +89,8 @@ pub async fn send(
     Ok((StatusCode::CREATED, Json(view)).into_response())
 }
 
-/// A sender inside a session is proven by that session's secret. One that does not say so is known
-/// by its process: an agent that leaves its session out does not become a person.
+/// A sender inside a session is proven by that session's secret or by its process. One that does not
+/// say so is known by its process: an agent that leaves its session out does not become a person.
 async fn sender(
     hub: &Shared,
     body: &SendBody,
@@ -100,6 +100,7 @@ async fn sender(
     let Some(from) = &body.from else {
         return match caller::of(hub, connection).await {
             Caller::Session(own) => Ok(as_session(&own)),
+            Caller::Unproven(other) => Err(not_of(&other)),
             Caller::Gone if body.raw => Err(ApiError::new(
                 StatusCode::FORBIDDEN,
                 "the process that asked had ended before it was known whose it was",
@@ -109,20 +110,24 @@ async fn sender(
         };
     };
     let from = read::session(hub, from)?;
-    let secret = headers
-        .get(sm_client::wire::SECRET_HEADER)
-        .and_then(|v| v.to_str().ok());
-    if !secret.is_some_and(|secret| proof::by_secret(&from, secret)) {
-        return Err(ApiError::new(
-            StatusCode::FORBIDDEN,
-            format!(
-                "this is not a process of the session {}",
-                from.now().record.name
-            ),
-            "send it from inside that session, or as yourself",
-        ));
+    match caller::is_of(hub, &from, headers, connection).await {
+        true => Ok(as_session(&from)),
+        false => Err(not_of(&from)),
     }
-    Ok(as_session(&from))
+}
+
+fn not_of(session: &Handle) -> ApiError {
+    ApiError::new(
+        StatusCode::FORBIDDEN,
+        format!(
+            "this is not a process of the session {}",
+            session.now().record.name
+        ),
+        format!(
+            "send it from inside that session, or as yourself: without {} in the environment",
+            sm_client::wire::SESSION_VAR
+        ),
+    )
 }
 
 fn as_session(handle: &Handle) -> Sender {

@@ -3,7 +3,9 @@
 
 use super::serve::Takeover;
 use super::{ApiError, Shared, read};
+use crate::caller::{self, Caller, Connection};
 use crate::terminal;
+use axum::Extension;
 use axum::extract::{Path, State};
 use axum::http::header::{
     CONNECTION, HeaderMap, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
@@ -16,10 +18,19 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 pub async fn open(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
+    connection: Option<Extension<Connection>>,
     method: Method,
     asked: HeaderMap,
 ) -> Result<Response, ApiError> {
     let handle = read::session(&hub, &wanted)?;
+    let connection = connection.map(|Extension(connection)| connection);
+    if let Caller::Session(_) | Caller::Unproven(_) = caller::of(&hub, connection).await {
+        return Err(ApiError::new(
+            StatusCode::FORBIDDEN,
+            "what is typed into a terminal is a person's, and this is a process of a session",
+            "send it as a message; what the terminal shows: GET /sessions/{session}/output",
+        ));
+    }
     let is = |name, value: &str| {
         let given = asked.get(name).and_then(|given| given.to_str().ok());
         given.is_some_and(|given| given.eq_ignore_ascii_case(value))
