@@ -185,9 +185,7 @@ fn the_queue_is_listed_and_emptied() {
     });
     let ran = fake.run(&["queue", "ls", "--json"]).exits(0);
     assert_eq!(ran.json().as_array().unwrap().len(), 3);
-    fake.run(&["queue", "api"])
-        .exits(0)
-        .says("held: it works");
+    fake.run(&["queue", "api"]).exits(0).says("held: it works");
     fake.run(&["queue", "rm", "api", "aa"])
         .exits(0)
         .says("1 message taken back");

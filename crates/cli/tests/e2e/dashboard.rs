@@ -5,7 +5,6 @@ use serde_json::{Value, json};
 use sm_client::Client;
 use sm_client::http::{Line, Request};
 use sm_client::sse::{SseEvent, SseReader};
-use sm_testkit::clean::binary;
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Instant;
@@ -396,22 +395,8 @@ printf '{"document":"# Objective\\nGo on.\\n\\n# State\\nHalf.\\n\\n# Next\\nThe
 
 #[test]
 fn a_model_is_asked_for_the_document_and_can_be_stopped() {
-    use std::os::unix::fs::PermissionsExt;
     let mut world = World::new();
-    // a daemon beside which our writer lies
-    let programs = world.env.home().join("programs");
-    std::fs::create_dir(&programs).unwrap();
-    for name in ["sm", "sm-hook"] {
-        let (from, to) = (binary(name).unwrap(), programs.join(name));
-        if std::fs::hard_link(&from, &to).is_err() {
-            std::fs::copy(&from, &to).unwrap();
-        }
-    }
-    let writer = programs.join("sm-agent");
-    std::fs::write(&writer, WRITER).unwrap();
-    std::fs::set_permissions(&writer, PermissionsExt::from_mode(0o755)).unwrap();
-    let sm = programs.join("sm").to_string_lossy().into_owned();
-    world.env.set("SM_BIN", sm);
+    world.install_writer(WRITER);
     let (world, _) = with_port(world);
     let home = world.env.home().to_owned();
     world.agent("api");

@@ -164,3 +164,27 @@ fn whatever_cannot_be_read_is_answered_in_json() {
         (200, world.get("/health")["ok"].clone())
     );
 }
+
+/// A dialog stands in its terminal: nothing comes before a person has answered it, so nobody waits.
+#[test]
+fn ask_says_at_once_that_a_session_stands_at_a_dialog() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait("api", "ASK: true");
+    world.wait_for("api", "waiting");
+    let mut command = world.command(&["ask", "api", "--timeout", "3600", "which", "port?"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut asking = command.spawn().unwrap();
+    eventually("it does not wait for the person", || {
+        asking.try_wait().unwrap().is_some()
+    });
+    let ran = Ran::from(asking.wait_with_output().unwrap());
+    assert_eq!(ran.out, "", "{ran:?}");
+    assert!(ran.err.contains("api waits for a person"), "{ran:?}");
+    assert!(ran.err.contains("stays queued"), "{ran:?}");
+    assert!(ran.err.contains("sm attach api"), "{ran:?}");
+    assert!(ran.err.contains("sm queue rm api "), "{ran:?}");
+    ran.exits(3);
+    assert_eq!(world.times("which port?"), 0);
+    assert_eq!(world.show("api")["state"], "waiting");
+}

@@ -13,6 +13,7 @@ mod delivery;
 mod environment;
 mod family;
 mod fault_points;
+mod generate;
 mod generic;
 mod handoff;
 mod handoff_artifacts;

@@ -6,7 +6,7 @@ use serde_json::Value;
 use sm_testkit::clean::binary;
 use sm_testkit::tmux::Tmux;
 use sm_testkit::wait_until;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 pub struct Own {
     pub world: World,
@@ -68,6 +68,10 @@ impl Own {
     }
 
     pub fn start(&self, args: &[&str]) {
+        self.start_in(&self.world.env.project(), args);
+    }
+
+    pub fn start_in(&self, cwd: &Path, args: &[&str]) {
         // (tmux gives what it starts the path of whoever asks)
         let script = "PATH=$1; shift; \"$@\"; echo $? > \"$HOME/code\"; exec cat";
         let sm = binary("sm").unwrap();
@@ -76,22 +80,25 @@ impl Own {
         let mut argv: Vec<String> = ["sh", "-c", script, "x", &path].map(str::to_owned).into();
         argv.push(sm.to_string_lossy().into_owned());
         argv.extend(args.iter().map(|arg| (*arg).to_owned()));
-        let cwd = self.world.env.project();
-        self.tmux.start(PANE, (100, 30), &cwd, &env, &argv).unwrap();
+        self.tmux.start(PANE, (100, 30), cwd, &env, &argv).unwrap();
     }
 
     /// Another run in a new terminal of the same name; the one before is over.
     pub fn start_again(&self, args: &[&str]) {
+        self.start_again_in(&self.world.env.project(), args);
+    }
+
+    pub fn start_again_in(&self, cwd: &Path, args: &[&str]) {
         std::fs::remove_file(self.code_file()).unwrap();
-        let (env, cwd) = (self.world.env.env(), self.world.env.project());
+        let env = self.world.env.env();
         // tmux ends with its last session
         self.tmux
-            .start("beside", (80, 24), &cwd, &env, &["cat"])
+            .start("beside", (80, 24), cwd, &env, &["cat"])
             .unwrap();
         self.tmux
             .call(&["kill-session", "-t", &format!("={PANE}")])
             .unwrap();
-        self.start(args);
+        self.start_in(cwd, args);
     }
 
     /// `sm run claude`, known to the daemon and idle: what is known of it.

@@ -8,7 +8,9 @@ use serde_json::Value;
 use sm_testkit::clean::RecordKind;
 use sm_testkit::process::Process;
 use sm_testkit::wait_until;
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::Stdio;
 
 /// Of 200,000: critical.
 pub const FULL: &str = "TOKENS: 160000";
@@ -321,4 +323,34 @@ fn a_context_is_full_by_what_its_agent_can_use() {
     own.enters("/exit");
     assert_eq!(own.code(), 0, "{}", own.about());
     assert_eq!(successors(&own), 1);
+}
+
+/// Two repositories of one person: a handoff made in one is not taken in the other, and waits there.
+#[test]
+fn a_handoff_of_one_repository_is_not_taken_in_another() {
+    let own = Own::without_daemon("", "");
+    let [one, two] = ["one", "two"].map(|name| own.world.env.home().join(name));
+    for folder in [&one, &two] {
+        std::fs::create_dir_all(folder.join("src")).unwrap();
+        let mut git = own.world.env.command("git");
+        let made = git.args(["init", "-q"]).current_dir(folder).status();
+        assert!(made.unwrap().success());
+    }
+    let mut create = own.world.command(&["channel", "create", "-"]);
+    create.current_dir(one.join("src")).stdin(Stdio::piped());
+    let mut creating = create.spawn().unwrap();
+    let mut stdin = creating.stdin.take().unwrap();
+    stdin.write_all(b"the work of one\n").unwrap();
+    drop(stdin);
+    assert!(creating.wait().unwrap().success());
+    // nothing to go on with: said, and no agent is started on the wrong work
+    own.start_in(&two, &["run", "--handoff", "claude"]);
+    assert_ne!(own.code(), 0, "{}", own.about());
+    assert_eq!(successors(&own), 0, "{}", own.about());
+    assert_eq!(own.world.times("the work of one"), 0);
+    own.start_again_in(&one, &["run", "--handoff", "claude"]);
+    eventually("it goes on in its own repository", || successors(&own) == 1);
+    assert!(own.world.times("the work of one") > 0);
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
 }

@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
@@ -93,6 +94,25 @@ impl World {
 
     pub fn config_file(&self) -> PathBuf {
         self.env.sm_home().join("config.toml")
+    }
+
+    /// Programs of sm's in a folder of their own, with a script in the place of the one that has a
+    /// model write documents. Gives the `sm` there.
+    pub fn install_writer(&mut self, script: &str) -> PathBuf {
+        let programs = self.env.home().join("programs");
+        std::fs::create_dir(&programs).unwrap();
+        for name in ["sm", "sm-hook"] {
+            let (from, to) = (binary(name).unwrap(), programs.join(name));
+            if std::fs::hard_link(&from, &to).is_err() {
+                std::fs::copy(&from, &to).unwrap();
+            }
+        }
+        let writer = programs.join("sm-agent");
+        std::fs::write(&writer, script).unwrap();
+        std::fs::set_permissions(&writer, PermissionsExt::from_mode(0o755)).unwrap();
+        let sm = programs.join("sm");
+        self.env.set("SM_BIN", sm.to_string_lossy().into_owned());
+        sm
     }
 
     // ── sm
