@@ -298,3 +298,50 @@ fn pi_starts_from_a_handoff_of_ours() {
         matches!(&opened.shown[0], Shown::Custom { custom_type, .. } if custom_type == "handoff")
     );
 }
+
+/// What `/compact` leaves in a session: pi goes on from the summary, without what it stands for, and we
+/// from what pi has added.
+#[test]
+fn pi_goes_on_from_the_summary_of_a_session_that_we_compacted() {
+    let test = "pi_goes_on_from_the_summary_of_a_session_that_we_compacted";
+    let Some(world) = World::new(test) else {
+        return;
+    };
+    let path = world.session(
+        None,
+        &[
+            NewEntry::ModelChange {
+                provider: "fake".into(),
+                model_id: "fake-1".into(),
+            },
+            NewEntry::Message(Message::user("count the boats", 1)),
+            answer(vec![Block::text("Nine boats.")], StopReason::Stop),
+            NewEntry::Compaction {
+                summary: "The boats were counted.".into(),
+                tokens_before: 1234,
+            },
+            NewEntry::Message(Message::user("and the oars?", 3)),
+            answer(vec![Block::text("Eighteen.")], StopReason::Stop),
+        ],
+    );
+    world.continued(&path, "SAY: pi is here");
+    let messages = sent(&world.last_request());
+    let asked = Value::Array(messages.clone()).to_string();
+    assert!(asked.contains("The boats were counted."), "{asked}");
+    assert!(!asked.contains("Nine boats."), "{asked}");
+    let texts: Vec<&Value> = messages
+        .iter()
+        .skip(1)
+        .map(|message| &message["content"][0]["text"])
+        .collect();
+    assert_eq!(texts, ["and the oars?", "Eighteen.", "SAY: pi is here"]);
+    let (_, opened) = SessionFile::open(&path).unwrap();
+    assert_eq!(opened.damaged, 0);
+    let last = opened.messages.last();
+    assert!(matches!(last, Some(Message::Assistant(answer)) if answer.text() == "pi is here"));
+    assert_eq!(
+        opened.messages.len(),
+        5,
+        "the summary and what came after it"
+    );
+}
