@@ -106,7 +106,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(200);
 
 /// Who wrote the document, where that is not who asks.
 #[derive(Default)]
-struct By {
+struct Authorship {
     /// sm itself, from the ledger.
     auto: bool,
     author: Option<&'static str>,
@@ -167,18 +167,18 @@ impl Handoff {
     }
 
     fn schedule(&self, asker: &Asker, file_path: String, out: &mut Printer) -> Result<()> {
-        let by = By {
+        let authorship = Authorship {
             auto: self.auto,
-            ..By::default()
+            ..Authorship::default()
         };
-        self.schedule_by(asker, file_path, &by, out)
+        self.schedule_by(asker, file_path, &authorship, out)
     }
 
     fn schedule_by(
         &self,
         asker: &Asker,
         file_path: String,
-        by: &By,
+        authorship: &Authorship,
         out: &mut Printer,
     ) -> Result<()> {
         let (session, requester_session_id, person) = match asker {
@@ -191,15 +191,15 @@ impl Handoff {
             person,
             file_path,
             force: self.force,
-            auto: by.auto,
-            env: (by.auto && person).then(environment::variables),
-            author: by.author.map(str::to_owned),
-            note: by.note.clone(),
+            auto: authorship.auto,
+            env: (authorship.auto && person).then(environment::variables),
+            author: authorship.author.map(str::to_owned),
+            note: authorship.note.clone(),
         };
         let ask = || What::Handoff {
             file_path: body.file_path.clone(),
             force: self.force,
-            auto: by.auto,
+            auto: authorship.auto,
         };
         // Before it is asked for: a context may begin while we look.
         let before = match self.wait {
@@ -338,7 +338,7 @@ impl Handoff {
         if !self.json {
             out.line(&note)?;
         }
-        let mut by = By {
+        let mut authorship = Authorship {
             // also where there was no model: the daemon's ledger knows more than the transcript
             auto: !written.unfit.is_empty() || written.author == "ledger",
             author: (written.author == "model").then_some("model"),
@@ -346,21 +346,21 @@ impl Handoff {
         };
         let mut file = file.clone();
         if self.edit {
-            if by.auto {
+            if authorship.auto {
                 let text = daemon.ledger(&session.id, LEDGER_BUDGET, None)?.value.text;
                 file = handoff_generate::keep(daemon.paths(), &session.id, &text)?;
             }
             if handoff_generate::edit(&file)? {
-                by.author = by.author.filter(|_| !by.auto);
-                by.auto = false;
+                authorship.author = authorship.author.filter(|_| !authorship.auto);
+                authorship.auto = false;
                 let edited = "edited by a person before it was handed over";
-                by.note = by.note.map(|note| format!("{edited}. {note}"));
+                authorship.note = authorship.note.map(|note| format!("{edited}. {note}"));
             }
         }
-        if by.auto {
-            by.author = None;
+        if authorship.auto {
+            authorship.author = None;
             return self
-                .schedule_by(asker, String::new(), &by, out)
+                .schedule_by(asker, String::new(), &authorship, out)
                 .map_err(|error| {
                     let kept = file.display();
                     error.hint(format!(
@@ -369,7 +369,7 @@ impl Handoff {
                 });
         }
         // it was paid for: whoever is refused must be able to find it
-        self.schedule_by(asker, document(&file)?, &by, out)
+        self.schedule_by(asker, document(&file)?, &authorship, out)
             .map_err(|error| {
                 let kept = file.display();
                 error.hint(format!(

@@ -5,7 +5,8 @@
 //! that can be checked has been, and "scheduled" is said only when it is on disk.
 
 use super::handoff_document::{
-    By, READ_PATIENCE, author, discard, keep, noted, read_document, write_document, written_by,
+    Authorship, READ_PATIENCE, author, discard, keep, noted, read_document, write_document,
+    written_by,
 };
 use super::types::{CancelBody, CheckBody, CheckView, HandoffAnswer, HandoffBody, When};
 use super::{ApiError, Shared, generate, handoffs, read, run_handoff, sessions};
@@ -173,7 +174,7 @@ pub(super) async fn schedule_as(
         Ok(author) => author,
         Err(error) => return refused(error),
     };
-    let by = By {
+    let authorship = Authorship {
         trigger,
         author,
         note: body.note.as_deref().map(noted).unwrap_or_default(),
@@ -185,10 +186,10 @@ pub(super) async fn schedule_as(
         document: body.file_path.chars().take(LONGEST_PATH).collect(),
         copy: String::new(),
         folder: String::new(),
-        note: by.note.clone(),
+        note: authorship.note.clone(),
         source: String::new(),
     };
-    let answer = schedule_new(hub, handle, id, by, body).await;
+    let answer = schedule_new(hub, handle, id, authorship, body).await;
     if let Ok(Json(HandoffAnswer {
         error: Some(why), ..
     })) = &answer
@@ -215,10 +216,10 @@ async fn schedule_new(
     hub: &Shared,
     handle: &Handle,
     id: HandoffId,
-    by: By,
+    authorship: Authorship,
     body: HandoffBody,
 ) -> Answer {
-    let (trigger, author) = (by.trigger, by.author);
+    let (trigger, author) = (authorship.trigger, authorship.author);
     let now = handle.now();
     let guards = guards(hub);
     let profile = kind::profile(now.record.agent);
@@ -262,7 +263,7 @@ async fn schedule_new(
     if let (true, Some(env)) = (ended, body.env) {
         hub.launches.remember(&handle.id, env);
     }
-    let asked = ask(handle, id, by, guards, &document, &kept).await;
+    let asked = ask(handle, id, authorship, guards, &document, &kept).await;
     if ended && !matches!(asked, Ok(Ok(_))) {
         hub.launches.forget(&handle.id);
     }
@@ -439,11 +440,11 @@ fn guards(hub: &Shared) -> Guards {
 async fn ask(
     handle: &Handle,
     id: HandoffId,
-    By {
+    Authorship {
         trigger,
         author,
         note,
-    }: By,
+    }: Authorship,
     guards: Guards,
     document: &Document,
     kept: &Kept,

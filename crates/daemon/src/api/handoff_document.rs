@@ -29,7 +29,7 @@ pub(super) fn author(trigger: Trigger, auto: bool) -> Author {
 const LONGEST_NOTE: usize = 600;
 
 /// Who asks for a handoff, and who wrote what.
-pub(super) struct By {
+pub(super) struct Authorship {
     pub trigger: Trigger,
     pub author: Author,
     pub note: String,
