@@ -211,24 +211,16 @@ impl App {
         key: &Key,
         now: Instant,
     ) -> Vec<Wish> {
-        let letter = match key {
-            Key::Char('y') => Some(('y', Confirmed)),
+        let was_open = lone.is_open(now);
+        let is_undecided = match key {
             Key::Enter => match lone.enter() {
                 Some(Confirmed) => return vec![Wish::Do(deed, on.id)],
-                None => {
-                    self.focus = Focus::Confirm {
-                        deed,
-                        on,
-                        key: lone,
-                        open,
-                    };
-                    return Vec::new();
-                }
+                None => true,
             },
-            _ => None,
+            Key::Char('y') => lone.press(Some(('y', Confirmed)), now) == Pressed::Held,
+            _ => lone.press(None, now) == Pressed::Held,
         };
-        let was_open = lone.is_open(now);
-        if lone.press(letter, now) == Pressed::Held {
+        if is_undecided {
             self.focus = Focus::Confirm {
                 deed,
                 on,
