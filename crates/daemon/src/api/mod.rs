@@ -29,6 +29,7 @@ mod sessions;
 mod signin;
 mod terminal;
 pub mod types;
+mod wait;
 
 pub use asked::told as told_by_hook;
 pub use error::ApiError;
@@ -65,7 +66,7 @@ pub fn router(hub: Shared) -> Router {
                 .delete(sessions::kill),
         )
         .route("/sessions/{session}/restore", post(sessions::restore))
-        .route("/sessions/{session}/wait", get(sessions::wait))
+        .route("/sessions/{session}/wait", get(wait::wait))
         .route("/sessions/{session}/attach", get(sessions::attach))
         .route("/sessions/{session}/output", get(output::output))
         .route("/sessions/{session}/terminal", get(terminal::open))
