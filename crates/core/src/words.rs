@@ -154,6 +154,9 @@ pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &str) -> Strin
 
 const FINISHED: &str = "has finished the turn that took your message";
 
+/// For an agent that has a message in its conversation and has not asked its model about it.
+pub const UNREAD: &str = "[sm: the last message above reached you when your turn was ending, and nothing was said to it. Go on with it now]";
+
 /// Told to the session that asked to know when a turn has ended,
 /// with what the agent said last, if it is known: quoted, so that nothing in it reads as ours.
 pub fn turn_ended(name: &str, how: &str, reply: Option<&str>) -> String {

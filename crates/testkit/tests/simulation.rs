@@ -160,6 +160,19 @@ fn killed_at_every_point_of_answers_inside_and_at_the_end_of_a_turn() {
     }
 }
 
+/// The answer to a Stop hook is written down, and the model is not asked with it.
+#[test]
+fn killed_at_every_point_of_an_answer_that_is_not_followed() {
+    with_every_crash(AgentKind::Claude, |world| {
+        let mut world = world.working(tools(1, 300));
+        world.with_faults(|faults| faults.stop_capped = 1_000);
+        world.send_as(message(0, Mode::Sequential));
+        world.run_until(10_000, |w| !w.state().is_live() || w.said().len() > 1);
+        world.faults_over();
+        world
+    });
+}
+
 #[test]
 fn killed_at_every_point_of_a_mailbox_delivery() {
     with_every_crash(AgentKind::Claude, |world| {

@@ -321,6 +321,7 @@ fn under(knobs: &str) {
     for (n, one) in sent.iter().enumerate() {
         let known = world.wait_for_message("api", &id(one), &["consumed", "failed"]);
         let part = format!("under {knobs} {n}.");
+        world.given(&part); // the hook of a prompt comes before the prompt is worked on
         assert_eq!(world.times(&part), 1, "{knobs}: {known}");
         // where nothing tells whether it arrived, that is said
         let unsure = knobs == "no_transcript" && text(&known["reason"]).contains("not known");
@@ -351,6 +352,12 @@ fn missing_hooks_are_made_up_for() {
     under("no_prompt_hook");
     under("no_mailbox");
     under("stop_cap=1");
+}
+
+/// As many in a row as the agent follows, and one more: it writes that down and rests.
+#[test]
+fn an_answer_to_a_stop_hook_that_is_not_followed_is_made_up_for() {
+    under("stop_cap=0");
 }
 
 #[test]

@@ -171,6 +171,7 @@ impl Session {
             refused: 0,
             unsure: false,
             doubtful: false,
+            followed: false,
             erased: false,
         });
         self.flight_at = match phase {
@@ -470,6 +471,9 @@ impl Session {
                 self.rec.asked.push(message.meta.from.clone());
             }
             self.set_message(&id, MessageState::Submitted { way, proof }, now);
+            if flight.followed {
+                self.set_message(&id, MessageState::Consumed { way, proof }, now);
+            }
         }
         self.told_hold = false;
         if wakes {

@@ -127,6 +127,7 @@ impl Session {
             }
             Signal::ToolsFinished => {
                 self.rec.stop_answers = 0;
+                self.went_on(now);
                 self.working("tools have run", now);
                 if let Some(request) = request {
                     return self.answer_in_turn(request, now);
@@ -139,6 +140,7 @@ impl Session {
                 background_tasks,
             } => {
                 self.compaction_left(now);
+                self.went_on(now);
                 self.consume_submitted(now);
                 self.first_turn_over(now);
                 if let Some(request) = request

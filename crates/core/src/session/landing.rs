@@ -324,7 +324,7 @@ impl Session {
     }
 
     /// Idle for a while, in the same context: what the agent had in hand has come out by now.
-    fn rests(&self, now: Timestamp) -> bool {
+    pub(super) fn rests(&self, now: Timestamp) -> bool {
         let since = self.rec.since.max(self.rec.context_since);
         self.rec.state == State::Idle && now.since(since) >= SETTLE
     }

@@ -549,32 +549,6 @@ impl Session {
         }
     }
 
-    /// What the agent was given is consumed once it goes on.
-    pub(super) fn consume_submitted(&mut self, now: Timestamp) {
-        let done: Vec<_> = self
-            .queue
-            .iter()
-            .filter_map(|m| Some((m.meta.id.clone(), m.meta.state.submitted()?)))
-            .collect();
-        for (id, (way, proof)) in done {
-            self.set_message(&id, MessageState::Consumed { way, proof }, now);
-        }
-    }
-
-    /// The agent stands idle and no turn is open: what it was given before `asked_at` is consumed,
-    /// and who asked is told, even if the hooks of that turn were lost.
-    pub(super) fn settle_accounts(&mut self, asked_at: Timestamp, now: Timestamp) {
-        if self.rec.state != State::Idle || self.rec.turn_open || self.is_interrupting() {
-            return;
-        }
-        if self.newest_submission().is_none_or(|at| at <= asked_at) {
-            self.consume_submitted(now);
-            self.close_turn("");
-        } else {
-            self.ask(now); // proven while the look was under way: this one is too old for it
-        }
-    }
-
     /// The process is gone; its launcher tells how it ended, if that still lives.
     pub(super) fn process_gone(&mut self, now: Timestamp) {
         match self.gone_since {

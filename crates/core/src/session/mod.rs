@@ -5,6 +5,7 @@
 //! its effects are carried out.
 
 mod calls;
+mod consumed;
 mod context;
 mod delivery;
 mod flight;

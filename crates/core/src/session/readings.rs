@@ -151,7 +151,7 @@ impl Session {
             },
             Activity::Idle => match self.rec.state {
                 State::Working | State::Waiting(_) => {
-                    self.turn_over(" (no hook said so)", now);
+                    self.turn_over_unheard(now);
                     self.become_state(State::Idle, "its own status says so", now);
                 }
                 State::Starting => self.become_state(State::Idle, "it is ready", now),
@@ -221,7 +221,7 @@ impl Session {
             return;
         }
         if evidence.proves_idle() || !(self.profile.reads_screen || self.is_driven()) {
-            self.settle_accounts(asked.asked_at, now);
+            self.settle_accounts(evidence.transcript_read, asked.asked_at, now);
         }
         self.flight_probed(evidence, asked.asked_at, now);
     }

@@ -272,6 +272,9 @@ pub struct Flight {
     pub since: Timestamp,
     /// When the present phase began.
     pub phase_since: Timestamp,
+    /// It was the answer to a Stop hook, and the agent has gone on since.
+    #[serde(default)]
+    pub followed: bool,
     /// Times Enter was ordered, and how many of these are known not to have been pressed.
     pub tries: u32,
     #[serde(default)]

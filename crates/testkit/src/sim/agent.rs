@@ -120,7 +120,7 @@ pub struct Agent {
     pub wakes: VecDeque<String>,
     /// Answers at the end of a turn in a row.
     pub stop_row: u32,
-    /// Taken, but only part of the next request.
+    /// In the conversation, but the model is asked with it only at the next prompt.
     pub carried: Vec<String>,
     pub launch_prompt: Option<String>,
     /// What its status file says; it lags behind.

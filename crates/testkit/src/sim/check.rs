@@ -296,6 +296,10 @@ impl World {
     fn accounts(&mut self) {
         let generic = self.agent.kind == AgentKind::Generic;
         let ended = self.daemon.session.record().state == State::Exited;
+        if let Some(text) = self.agent.carried.first().filter(|_| !ended) {
+            self.fail(format!("the model was never asked with {text:?}"));
+            return;
+        }
         let mut order: Vec<(usize, u64)> = Vec::new();
         for no in 0..self.sent.len() {
             self.stats.messages += 1;

@@ -71,6 +71,8 @@ pub struct Faults {
     pub prepare_fails: u32,
     /// An agent that is killed has not written down the last prompts that it took.
     pub record_lost: u32,
+    /// The answer to a Stop hook makes no request: the agent has followed too many in a row.
+    pub stop_capped: u32,
     /// An agent whose terminal is gone writes its record later.
     pub outlives: u32,
 }
@@ -193,6 +195,7 @@ impl Options {
             crash: some(4, 25),
             origin_unknown: some(2, 500),
             record_lost: u32::from(seed.is_multiple_of(4)) * 700,
+            stop_capped: u32::from(seed % 8 == 3) * 300,
             outlives: u32::from(seed.is_multiple_of(8)) * 500,
             ..Faults::default()
         };

@@ -269,9 +269,7 @@ impl World {
                 transcript: None,
             });
         }
-        for text in std::mem::take(&mut self.agent.carried) {
-            self.say(&text, Came::StopFeedback);
-        }
+        self.agent.carried.clear();
         self.enter_stage(Stage::Prompt);
         let last = texts.len().saturating_sub(1);
         for (at, pieces) in texts.into_iter().enumerate() {
@@ -417,9 +415,16 @@ impl World {
     }
 
     fn stop_done(&mut self, answer: Answer) {
-        let capped = self.agent.kind == AgentKind::Claude && self.agent.stop_row >= CLAUDE_STOP_CAP;
+        let others = self.options.faults.stop_capped; // hooks of others, which count as well
+        let capped = self.agent.kind == AgentKind::Claude
+            && matches!(answer, Answer::Continue { .. })
+            && (self.agent.stop_row >= CLAUDE_STOP_CAP || self.fault(others));
         match answer {
-            Answer::Continue { text } if capped => self.agent.carried.push(text),
+            Answer::Continue { text } if capped => {
+                tr!(self, "the Stop hook's answer is not followed: {text:?}");
+                self.say(&format!("Stop hook feedback:\n{text}"), Came::StopFeedback);
+                self.agent.carried.push(text);
+            }
             Answer::Continue { text } => {
                 self.agent.stop_row += 1;
                 self.say(&format!("Stop hook feedback:\n{text}"), Came::StopFeedback);

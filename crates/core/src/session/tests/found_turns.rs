@@ -300,3 +300,36 @@ fn a_late_prompt_that_quotes_a_message_does_not_prove_it() {
     }
     assert!(pasted, "it is given again: {:?}", b.receipt("m1"));
 }
+
+/// It has followed too many answers to Stop hooks in a row, those to other hooks of its among them.
+#[test]
+fn an_answer_that_the_agent_wrote_down_and_did_not_follow_is_not_consumed() {
+    let mut b = Bench::working();
+    b.send("m1", "hello");
+    b.stops();
+    let text = b.session.flight_text().unwrap();
+    let at = b.now.plus(5);
+    b.on(user_text(&text, at));
+    assert_eq!(b.receipt("m1").word(), "submitted");
+    // no hook tells of the end: the agent rests
+    let mut gave = None;
+    for _ in 0..12 {
+        if b.session.probe.is_some() {
+            let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
+            gave = outcome.effects.into_iter().find_map(|e| match e {
+                Effect::Paste { pastes, .. } => Some(pastes.concat()),
+                _ => None,
+            });
+        }
+        if gave.is_some() {
+            break;
+        }
+        assert_eq!(b.receipt("m1").word(), "submitted");
+        b.wait(2_500);
+    }
+    let gave = gave.expect("the agent is told to go on with it");
+    assert!(gave.contains("above") && !gave.contains("hello"), "{gave}");
+    b.was_pasted(2);
+    b.accepts(&gave);
+    assert_eq!(b.receipt("m1").word(), "consumed");
+}
