@@ -7,6 +7,7 @@ use super::rotation::Aftermath;
 use super::{Flight, Phase, Session, State};
 use crate::ids::Timestamp;
 use crate::message::{Hold, MessageState, Proof, Purpose, Way};
+use crate::profile::Input;
 use crate::signal::{Activity, Composer, Evidence};
 use crate::words;
 
@@ -24,6 +25,9 @@ const UNREAD_PATIENCE: i64 = 30_000;
 const INTERRUPT_PATIENCE: i64 = 6_000;
 /// An interrupted agent shows a prompt that it took back within this time.
 const TAKEN_BACK: i64 = 400;
+/// An agent that is busy with something else, or a machine that is, takes what the mailbox has given
+/// it only so much later, and is idle until then: given again, it would be there twice.
+const MAILBOX_PATIENCE: i64 = 10_000;
 /// A draft is shown to be put aside within this time.
 const STASH_PATIENCE: i64 = 1_500;
 /// An agent that has not read what was typed for so long does not just draw something else.
@@ -422,7 +426,14 @@ impl Session {
     /// A hook, the mailbox or the launch line had it: is it in the conversation?
     fn answer_probed(&mut self, flight: &Flight, evidence: &Evidence, now: Timestamp) {
         let missing = self.missing.take() == Some(flight.no);
-        let settled = now.since(flight.phase_since) >= SETTLE;
+        let patience = match (flight.way, self.profile.input) {
+            (Way::Mailbox, Input::Terminal) => MAILBOX_PATIENCE,
+            (
+                Way::Mailbox | Way::HookAnswer | Way::StopAnswer | Way::Paste | Way::LaunchArgument,
+                Input::Terminal | Input::Socket,
+            ) => SETTLE,
+        };
+        let settled = now.since(flight.phase_since) >= patience;
         let idle = self.rec.state == State::Idle && evidence.proves_idle();
         let ended = idle && self.rests(now);
         if flight.way == Way::LaunchArgument && idle && self.launch_text_waits(evidence, now) {

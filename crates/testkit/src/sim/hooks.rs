@@ -238,7 +238,7 @@ impl World {
                 tr!(self, "fault: the waiter dies with the text");
                 return;
             }
-            let after = self.delay(50, 110, 800);
+            let after = self.delay(50, 110, 6_000);
             self.at(after, Item::WaiterWrites { waiter, text });
         }
     }
