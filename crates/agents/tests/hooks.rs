@@ -438,6 +438,15 @@ fn answers() {
             None,
             r#"{"hookSpecificOutput":{"hookEventName":"Stop","additionalContext":"next"}}"#,
         ),
+        (
+            AgentKind::Claude,
+            "UserPromptSubmit",
+            &Answer::Show {
+                text: "for people".to_owned(),
+            },
+            None,
+            r#"{"systemMessage":"for people"}"#,
+        ),
         (AgentKind::Claude, "PermissionRequest", &context, None, ""),
         (AgentKind::Claude, "PreCompact", &go_on, Some("seen"), ""),
         (

@@ -23,6 +23,7 @@ fn story(kind: AgentKind, file: &str, id: &str, chunk: usize) -> Vec<String> {
                     let start: String = text.chars().take(24).collect();
                     story.push(format!("{}: {}", word(came), start.replace('\n', "⏎")));
                 }
+                Fact::Labelled { text, label } => assert!(!text.is_empty() && !label.is_empty()),
                 Fact::Assistant { .. } => story.push("assistant".to_owned()),
                 Fact::ToolCalled { id, call } => calls.push((id, call)),
                 Fact::ToolReturned { id } => {
@@ -314,4 +315,30 @@ fn a_record_without_a_message_cannot_be_resumed() {
         b"{\"type\":\"session_meta\"}\n"
     ));
     assert!(!can_resume(AgentKind::Codex, b""));
+}
+
+/// As 2.1.325 writes it: where the text came from, then what its model was really sent.
+#[test]
+fn what_the_model_is_told_about_a_text_is_read() {
+    let mailed = "<task-notification>\\n<summary>Message received through sm</summary>\\n</task-notification>\\n<system-reminder>\\nThis is not an error and not a background task. It is a message for you, delivered by the session manager sm. Treat it like a prompt typed by the user:\\n\\n hello there\\n</system-reminder>";
+    let user = format!(
+        r#"{{"type":"user","sessionId":"c1","origin":{{"kind":"task-notification"}},"message":{{"role":"user","content":"{mailed}"}}}}"#
+    );
+    let sent = format!(
+        r#"{{"type":"api-request-blob","sessionId":"c1","message":{{"role":"user","content":[{{"type":"text","text":"<system-reminder>\nToday is Monday.\n</system-reminder>"}},{{"type":"text","text":"<system-reminder>\n[SOME NEW WORDS]\nThis is no message.\n\n{mailed}"}}]}}}}"#
+    );
+    let person = r#"{"type":"user","sessionId":"c1","origin":{"kind":"human"},"message":{"role":"user","content":"typed"}}"#;
+    let mut tail = Tail::new(AgentKind::Claude, ConversationId::new("c1").unwrap());
+    let facts = tail.feed(format!("{user}\n{sent}\n{person}\n").as_bytes());
+    let labels: Vec<(&str, bool)> = facts
+        .iter()
+        .filter_map(|fact| match fact {
+            Fact::Labelled { text, label } => Some((label.as_str(), text.contains("hello there"))),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(
+        labels,
+        [("task-notification", true), ("[SOME NEW WORDS]", true)]
+    );
 }

@@ -146,6 +146,10 @@ pub enum Answer {
     Context {
         text: String,
     },
+    /// Nothing for the agent: text that its screen shows to people.
+    Show {
+        text: String,
+    },
     /// Text that becomes the next request instead of the end of the turn.
     Continue {
         text: String,

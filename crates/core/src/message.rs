@@ -327,6 +327,7 @@ impl Message {
                 purpose,
                 about: None,
                 altered: None,
+                label: None,
                 taken: None,
                 returned: false,
                 state: MessageState::Queued,
@@ -359,6 +360,9 @@ pub struct MessageMeta {
     /// What the agent made of its text, if it did not take it as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub altered: Option<String>,
+    /// What the agent calls it before its model, where its record tells: not the user's own words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
     /// The context that was first proven to have it, and when that was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub taken: Option<(Generation, Timestamp)>,
@@ -377,7 +381,10 @@ impl MessageMeta {
             "given again: the agent that took it first ended before it had written it down"
                 .to_owned()
         });
-        let parts: Vec<String> = [self.state.reason().or(again), altered]
+        let labelled = self.label.as_ref().filter(|_| self.state.reached_agent());
+        let labelled =
+            labelled.map(|label| format!("the agent shows it to its model labelled as {label:?}"));
+        let parts: Vec<String> = [self.state.reason().or(again), altered, labelled]
             .into_iter()
             .flatten()
             .collect();

@@ -182,6 +182,11 @@ pub enum Fact {
         came: Came,
         at: Option<Timestamp>,
     },
+    /// What the agent calls a text before its model: something else than the user's own words.
+    Labelled {
+        text: String,
+        label: String,
+    },
     /// The model said something (text or a tool call).
     Assistant {
         at: Option<Timestamp>,

@@ -294,6 +294,7 @@ pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageV
         hold: hold_word(&meta.state),
         way: way.map(|way| way_word(way).to_string()),
         proof: proof.map(|proof| proof_word(proof).to_string()),
+        label: meta.label.clone().filter(|_| meta.state.reached_agent()),
         text,
         created_at: rfc3339(meta.created_at),
         changed_at: rfc3339(meta.changed_at),

@@ -226,10 +226,12 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
         ("Stop", Answer::Continue { text }) => {
             json!({"hookSpecificOutput": {"hookEventName": event, "additionalContext": text}})
         }
+        ("UserPromptSubmit", Answer::Show { text }) => json!({"systemMessage": text}),
         ("PreCompact", Answer::Block { reason }) => json!({"decision": "block", "reason": reason}),
         (
             _,
             Answer::Context { .. }
+            | Answer::Show { .. }
             | Answer::Continue { .. }
             | Answer::Block { .. }
             | Answer::Recover { .. },

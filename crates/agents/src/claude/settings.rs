@@ -42,7 +42,7 @@ pub const MAILBOX_SUMMARY: &str = "Message received through sm";
 pub const MAILBOX_LEAD: &str = "This is not an error and not a background task. It is a message for you, delivered by the session manager sm. Treat it like a prompt typed by the user:\n\n";
 
 /// Before and after the lead and the text in what Claude makes of them.
-const MAILBOX_HEAD: &str = "<task-notification>\n<summary>";
+pub(super) const MAILBOX_HEAD: &str = "<task-notification>\n<summary>";
 const MAILBOX_MIDDLE: &str = "</summary>\n</task-notification>\n<system-reminder>\n";
 const MAILBOX_TAIL: &str = "\n</system-reminder>";
 

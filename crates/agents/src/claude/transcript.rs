@@ -4,7 +4,7 @@
 //! answered stays in it although it was taken out of the conversation: only an assistant record
 //! after it proves that the model got it.
 
-use super::settings::mailbox_text;
+use super::settings::{MAILBOX_HEAD, MAILBOX_SUMMARY, mailbox_text};
 use crate::json::{short, time};
 use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
@@ -51,6 +51,7 @@ struct Record {
     sidechain: Value,
     #[serde(rename = "isMeta")]
     meta: Value,
+    origin: Value,
     #[serde(rename = "isCompactSummary")]
     compact_summary: Value,
     #[serde(rename = "isApiErrorMessage")]
@@ -78,7 +79,8 @@ struct Message {
 
 /// Whether a line may tell something: most bytes are file snapshots and titles.
 fn matters(line: &[u8]) -> bool {
-    const KINDS: [&[u8]; 4] = [
+    const KINDS: [&[u8]; 5] = [
+        b"\"type\":\"api-request-blob\"",
         b"\"type\":\"user\"",
         b"\"type\":\"assistant\"",
         b"\"type\":\"attachment\"",
@@ -139,8 +141,25 @@ fn read(record: &Record, conversation: &ConversationId, ended: &mut bool, facts:
         Some("assistant") => assistant(record, at, ended, facts),
         Some("attachment") => attachment(&record.attachment, at, ended, facts),
         Some("system") => system(record, at, ended, facts),
+        Some("api-request-blob") => facts.extend(sent(record)),
         _ => {}
     }
+}
+
+/// Characters of a label that are told.
+const LABEL: usize = 80;
+
+/// What stands before a text of the mailbox in what the model was really sent: whatever a version
+/// puts there is told as it is.
+fn sent(record: &Record) -> Option<Fact> {
+    let whole = content_text(&record.message.content)?;
+    let (before, from) = whole.rsplit_once(MAILBOX_HEAD)?;
+    let lead = before.rsplit("<system-reminder>").next()?;
+    let label = lead.lines().map(str::trim).find(|line| !line.is_empty())?;
+    from.starts_with(MAILBOX_SUMMARY).then(|| Fact::Labelled {
+        text: from.to_owned(),
+        label: short(label, LABEL),
+    })
 }
 
 fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
@@ -171,6 +190,12 @@ fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Ve
         _ if meta => return,
         _ => (unwrapped(text), Came::Prompt),
     };
+    let origin = record.origin.get("kind").and_then(Value::as_str);
+    if let Some(kind) = origin.filter(|kind| *kind != "human") {
+        let label = short(kind, LABEL);
+        let text = text.clone();
+        facts.push(Fact::Labelled { text, label });
+    }
     *ended = false;
     facts.push(Fact::UserText { text, came, at });
 }

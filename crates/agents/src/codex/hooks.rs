@@ -147,6 +147,7 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
         (
             _,
             Answer::Context { .. }
+            | Answer::Show { .. }
             | Answer::Continue { .. }
             | Answer::Block { .. }
             | Answer::Recover { .. },

@@ -420,6 +420,7 @@ pub mod tests {
             hold: None,
             way: Some("paste".into()),
             proof: None,
+            label: None,
             text: "run the tests".into(),
             created_at: "2026-03-01T11:58:00Z".into(),
             changed_at: "2026-03-01T11:58:00Z".into(),

@@ -1,7 +1,8 @@
 //! Texts that a composer draws, strips or rewrites in its own way: each arrives once.
 
-use crate::common::World;
 use crate::common::texts::{corpus, each_arrives_once, random};
+use crate::common::{DEADLINE, World, occurrences};
+use crate::people::wait_composer;
 use crate::{FREE, claude};
 use sm_testkit::wait_until;
 use std::time::Duration;
@@ -100,5 +101,52 @@ fn a_raw_command_for_a_shell_is_entered_and_blocks_nobody_on_the_newest() {
     let test = "a_raw_command_for_a_shell_is_entered_and_blocks_nobody_on_the_newest";
     if let Some(world) = newest(test) {
         a_raw_command_for_a_shell(&world);
+    }
+}
+
+/// How its model is told of a text from the mailbox stands in the receipt, and the text on the
+/// screen.
+fn a_mailed_text_is_shown_and_its_label_told(world: &World) {
+    world.start_idle("api", &FREE);
+    let draft = "a half typed thought";
+    world.type_text("api", draft);
+    wait_composer(world, "api", &format!("❯\u{a0}{draft}"));
+    let text = "a message through the mailbox";
+    let id = world.send("api", text, &["--mode", "urgent"]);
+    let newer = "[SYSTEM NOTIFICATION - NOT USER INPUT]";
+    let label = match occurrences(&world.request_with(text), newer) {
+        0 => "task-notification",
+        _ => newer,
+    };
+    let told = wait_until(DEADLINE, || {
+        let message = world.message("api", &id);
+        (message["label"] == label).then_some(message)
+    });
+    let message = told.unwrap_or_else(|| panic!("{label}: {}", world.about("api")));
+    assert_eq!(message["way"], "mailbox");
+    assert!(message["reason"].as_str().unwrap().contains(label));
+    world.wait_screen("api", text);
+    world.wait_state("api", "idle");
+    world.key("api", "Enter");
+    let last = world.request_with(draft);
+    assert_eq!(
+        occurrences(&last, text),
+        1,
+        "what is shown is not told again"
+    );
+}
+
+#[test]
+fn a_mailed_text_is_shown_to_the_person_and_its_label_told() {
+    if let Some(world) = claude("a_mailed_text_is_shown_to_the_person_and_its_label_told") {
+        a_mailed_text_is_shown_and_its_label_told(&world);
+    }
+}
+
+#[test]
+fn a_mailed_text_is_shown_to_the_person_and_its_label_told_on_the_newest() {
+    let test = "a_mailed_text_is_shown_to_the_person_and_its_label_told_on_the_newest";
+    if let Some(world) = newest(test) {
+        a_mailed_text_is_shown_and_its_label_told(&world);
     }
 }

@@ -3,12 +3,12 @@
 //! A phase is journaled before its effect. After a crash the evidence decides how to go on: text in
 //! the conversation is proof, text in the composer gets its Enter, text in neither was never given.
 
-use super::{Flight, Phase, Session, State};
-use crate::effect::{Effect, Key};
+use super::{Flight, MessageChange, Phase, Session, State};
+use crate::effect::{Effect, EntryKind, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Hold, Message, MessageState, Proof, Purpose, Way};
-use crate::profile::PasteFit;
+use crate::profile::{Input, PasteFit};
 use crate::signal::ScreenMark;
 use crate::{WaiterId, comparable, framing, words};
 
@@ -432,6 +432,67 @@ impl Session {
                 message.meta.altered = comparable::alteration(&words::spoken(message), taken);
             }
         }
+    }
+
+    /// The agent's record says what its model is told about a text: its receipt tells the sender.
+    pub(super) fn labelled(&mut self, text: &str, label: &str) {
+        let by_mail = |m: &Message| {
+            let way = match &m.meta.state {
+                MessageState::Written { way, .. }
+                | MessageState::Submitted { way, .. }
+                | MessageState::Consumed { way, .. } => Some(*way),
+                MessageState::Queued
+                | MessageState::Held { .. }
+                | MessageState::Expired
+                | MessageState::Withdrawn
+                | MessageState::Failed { .. } => None,
+            };
+            way == Some(Way::Mailbox) && m.meta.label.as_deref() != Some(label)
+        };
+        let before = self.labelled.take();
+        let again = before
+            .as_ref()
+            .filter(|(_, ours)| comparable::holds(text, ours));
+        let is_ours = |m: &Message| {
+            by_mail(m)
+                && (comparable::holds(text, &m.text)
+                    || again.is_some_and(|(id, _)| *id == m.meta.id))
+        };
+        let mut told = None;
+        let mut all = self.queue.iter_mut().chain(self.finals.iter_mut().rev());
+        if let Some(message) = all.find(|m| is_ours(m)) {
+            message.meta.label = Some(label.to_owned());
+            told = Some((message.meta.id.clone(), message.text.clone()));
+        }
+        let Some((id, ours)) = told else {
+            self.labelled = before;
+            return;
+        };
+        self.labelled = match before {
+            Some((known, ours)) if known == id => Some((known, ours)),
+            _ => Some((id.clone(), ours)),
+        };
+        self.journal();
+        let line = format!("{id} is shown to the model labelled as {label:?}");
+        self.record_line(EntryKind::Message, line);
+        self.changes.messages.push(MessageChange::Changed(id));
+    }
+
+    /// What the mailbox has brought, if this prompt is it, as far as a screen has room for it: of
+    /// such a prompt the agent shows people nothing but that there is one.
+    pub(super) fn mailed_text(&self, prompt: &str) -> Option<String> {
+        const SHOWN: usize = 1_000;
+        let flight = self.rec.flight.as_ref()?;
+        let text = self.given(&flight.messages, flight.way);
+        let by_hook = flight.way == Way::Mailbox && self.profile.input == Input::Terminal;
+        if !by_hook || !comparable::holds(prompt, &text) {
+            return None;
+        }
+        let mut shown: String = text.chars().take(SHOWN).collect();
+        if shown.len() < text.len() {
+            shown.push_str("… (all of it: sm queue --json)");
+        }
+        Some(shown)
     }
 
     /// What these messages are once they have arrived by that way.

@@ -119,10 +119,18 @@ impl Session {
                 if !self.is_ours(&text) {
                     self.person_went_on();
                 }
+                let mailed = self.mailed_text(&text);
                 self.prompt_proves(&text, Some(self.rec.last_signal), Proof::Hook, now);
                 self.become_state(State::Working, "a prompt was accepted", now);
                 if let Some(request) = request {
-                    return self.answer_prompt(request, now);
+                    return match (self.answer_prompt(request, now), mailed) {
+                        (Answered::No, Some(text)) => {
+                            let answer = Answer::Show { text };
+                            self.effect(Effect::Answer { request, answer });
+                            Answered::Yes
+                        }
+                        (answered, _) => answered,
+                    };
                 }
             }
             Signal::ToolsFinished => {

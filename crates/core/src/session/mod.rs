@@ -70,6 +70,9 @@ pub struct Session {
     /// The last messages that came to an end: the same id is the same message.
     pub(crate) finals: VecDeque<Message>,
     pub(crate) waiters: Vec<Waiter>,
+    /// The last message of which the record told a label, with its text: another one may follow when
+    /// the message has ended and its text was let go.
+    labelled: Option<(MessageId, String)>,
     pub(crate) probe: Option<PendingProbe>,
     pub(crate) next_probe: u64,
     /// When the other signals are asked whether the state is still true.
@@ -164,7 +167,7 @@ pub enum Persist {
 /// A message that is new or changed in this step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MessageChange {
-    New(Message),
+    New(Box<Message>),
     Changed(MessageId),
 }
 
@@ -262,6 +265,7 @@ impl Session {
             queue,
             finals,
             waiters: Vec::new(),
+            labelled: None,
             probe: None,
             next_probe: 1,
             check_at: None,
@@ -480,7 +484,8 @@ impl Session {
     pub(crate) fn add(&mut self, message: Message) {
         self.queue.push(message.clone());
         self.journal();
-        self.changes.messages.push(MessageChange::New(message));
+        let new = MessageChange::New(Box::new(message));
+        self.changes.messages.push(new);
     }
     pub(crate) fn mark_interrupted(&mut self, id: &MessageId) {
         self.change_message(id, |meta| meta.interrupted = true);

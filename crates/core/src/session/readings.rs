@@ -25,6 +25,7 @@ impl Session {
                         self.ask(now); // a turn began, and its hook is late or lost
                     }
                 }
+                Fact::Labelled { text, label } => self.labelled(&text, &label),
                 Fact::Assistant { at } => {
                     self.record_went_on(at);
                     if self

@@ -170,7 +170,10 @@ fn print(agent: AgentKind, event: &str, answer: &Answer) -> Response {
     let shown = match answer {
         Answer::Context { .. } => Some("sm: a message was given to the agent"),
         Answer::Block { .. } => Some("sm: the compaction is held up for a handoff"),
-        Answer::Nothing | Answer::Continue { .. } | Answer::Recover { .. } => None,
+        Answer::Nothing
+        | Answer::Show { .. }
+        | Answer::Continue { .. }
+        | Answer::Recover { .. } => None,
     };
     (StatusCode::OK, kind::answer(agent, event, answer, shown)).into_response()
 }

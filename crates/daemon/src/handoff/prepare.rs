@@ -493,6 +493,7 @@ mod tests {
             hold: None,
             way: None,
             proof: None,
+            label: None,
             text: text.into(),
             created_at: String::new(),
             changed_at: String::new(),

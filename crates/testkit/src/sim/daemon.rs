@@ -380,7 +380,9 @@ impl World {
         daemon.journal.record.clone_from(daemon.session.record());
         for change in &outcome.messages {
             match change {
-                MessageChange::New(message) => daemon.journal.messages.push(message.clone()),
+                MessageChange::New(message) => {
+                    daemon.journal.messages.push(Message::clone(message));
+                }
                 MessageChange::Changed(id) => {
                     let known = daemon.session.message(id).map(|m| m.meta.clone());
                     let row = daemon

@@ -164,7 +164,10 @@ impl World {
                 self.compaction_over();
                 return;
             }
-            Answer::Context { .. } | Answer::Continue { .. } | Answer::Recover { .. } => {
+            Answer::Context { .. }
+            | Answer::Show { .. }
+            | Answer::Continue { .. }
+            | Answer::Recover { .. } => {
                 self.fail(format!("a compaction's hook was answered {answer:?}"));
             }
         }

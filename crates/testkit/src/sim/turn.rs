@@ -359,6 +359,7 @@ impl World {
             Stage::Prompt => {
                 match &answer {
                     Answer::Context { text } => self.say(text, Came::HookContext),
+                    Answer::Show { .. } => {}
                     Answer::Nothing
                     | Answer::Continue { .. }
                     | Answer::Block { .. }
@@ -383,7 +384,10 @@ impl World {
                         self.say(&text, Came::HookContext);
                     }
                     Answer::Nothing => {}
-                    Answer::Continue { .. } | Answer::Block { .. } | Answer::Recover { .. } => {
+                    Answer::Show { .. }
+                    | Answer::Continue { .. }
+                    | Answer::Block { .. }
+                    | Answer::Recover { .. } => {
                         self.fail(format!("a tool hook was answered {answer:?}"));
                     }
                 }
@@ -438,7 +442,10 @@ impl World {
                 self.think();
                 return;
             }
-            Answer::Context { .. } | Answer::Block { .. } | Answer::Recover { .. } => {
+            Answer::Context { .. }
+            | Answer::Show { .. }
+            | Answer::Block { .. }
+            | Answer::Recover { .. } => {
                 self.fail("a stop hook was given context".into());
             }
             Answer::Nothing => {}

@@ -143,3 +143,76 @@ fn a_command_for_a_shell_that_a_person_asked_for_is_entered_and_not_run_twice() 
     let state = b.receipt("m1");
     assert!(state.reached_agent(), "{state:?}");
 }
+
+/// People see nothing of it by themselves, and its sender has to know what the model was told.
+#[test]
+fn what_came_through_the_mailbox_is_shown_and_its_label_is_in_the_receipt() {
+    let mut b = Bench::idle();
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Draft, Activity::Idle));
+    let mut call = b.call(
+        "c1",
+        Signal::PromptAccepted {
+            text: "hello".into(),
+            transcript: None,
+        },
+    );
+    call.request = Some(RequestId(9));
+    let text = "hello".to_owned();
+    assert_eq!(answers(&b.on(Event::Hook(call))), [Answer::Show { text }]);
+    for label in ["task-notification", "[NOT USER INPUT]"] {
+        b.on(Event::Facts(vec![
+            Fact::Labelled {
+                text: "<summary/> hello".into(),
+                label: label.into(),
+            },
+            Fact::UserText {
+                text: "hello".into(),
+                came: Came::Prompt,
+                at: None,
+            },
+            Fact::Assistant { at: None }, // it has ended, and its text was let go
+        ]));
+        let message = b.session.message(&MessageId::new("m1").unwrap()).unwrap();
+        assert_eq!(message.meta.label.as_deref(), Some(label));
+        assert!(message.meta.reason().unwrap_or_default().contains(label));
+    }
+    b.stops();
+    b.send("m2", "pasted");
+    b.paste();
+    b.accepts("pasted");
+    b.on(Event::Facts(vec![Fact::Labelled {
+        text: "pasted".into(),
+        label: "quoted elsewhere".into(),
+    }]));
+    let message = b.session.message(&MessageId::new("m2").unwrap()).unwrap();
+    assert_eq!(message.meta.label, None);
+}
+
+/// A machine under load took so long, and was given it twice.
+#[test]
+fn what_the_mailbox_has_given_is_not_given_again_soon() {
+    let mut b = Bench::idle();
+    b.hook(Signal::MailboxOpen {
+        waiter: WaiterId(3),
+    });
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Draft, Activity::Idle));
+    let flight = b.session.record().flight.as_ref().unwrap().no;
+    b.on(Event::Mailed {
+        flight,
+        waiter: WaiterId(3),
+        taken: true,
+    });
+    for _ in 0..16 {
+        b.wait(500);
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Empty, Activity::Idle));
+        }
+        let written = matches!(b.receipt("m1"), MessageState::Written { .. });
+        assert!(written, "{:?}", b.receipt("m1"));
+    }
+}

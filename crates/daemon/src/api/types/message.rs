@@ -17,6 +17,9 @@ pub struct MessageView {
     pub hold: Option<String>,
     pub way: Option<String>,
     pub proof: Option<String>,
+    /// What the agent calls it before its model, if that is not the user's own words.
+    #[serde(default)]
+    pub label: Option<String>,
     pub text: String,
     pub created_at: String,
     pub changed_at: String,

@@ -142,6 +142,7 @@ pub fn message(state: &str) -> MessageView {
         hold: (state == "held").then(|| "draft".into()),
         way: matches!(state, "written" | "submitted" | "consumed").then(|| "paste".into()),
         proof: matches!(state, "submitted" | "consumed").then(|| "hook".into()),
+        label: None,
         text: "run the tests\nall of them".into(),
         created_at: "2026-03-01T11:59:00Z".into(),
         changed_at: "2026-03-01T11:59:01Z".into(),
