@@ -131,7 +131,7 @@ pub mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
     use crate::text::tests::look;
-    use sm_daemon::api::types::FailedHandoffView;
+    use sm_daemon::api::types::{FailedHandoffView, InContextView};
 
     pub fn failed(state: &str) -> FailedHandoffView {
         FailedHandoffView {
@@ -176,6 +176,12 @@ pub mod tests {
             created_at: "2026-03-01T11:50:00Z".into(),
             prompted_at: Some("2026-03-01T11:50:05.2Z".into()),
             done_at: Some("2026-03-01T11:50:12.345Z".into()),
+            in_context: Some(InContextView {
+                characters: 6412,
+                of: 6412,
+                proof: Some("hook".to_owned()),
+                text: "in context, 6,412 of 6,412 characters, proven by hook".to_owned(),
+            }),
             took_ms: Some(1230),
             prompt: None,
         }

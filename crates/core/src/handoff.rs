@@ -4,7 +4,10 @@
 //! Trigger, author and carrier are independent: a new way of handing off is a new value of one of
 //! them, never another course of steps.
 
+use crate::carried::Carried;
 use crate::ids::{ConversationId, Generation, HandoffId, MessageId, Timestamp, TurnId};
+use crate::message::Proof;
+use crate::monitor::thousands;
 use serde::{Deserialize, Serialize};
 
 /// How far a handoff has come.
@@ -223,8 +226,8 @@ pub struct Prepared {
     pub artifacts: Vec<Artifact>,
     /// Children, background tasks, queued messages: a line each.
     pub in_flight: Vec<String>,
-    /// The document itself, where it is short enough to be given whole with the prompt.
-    pub content: Option<String>,
+    /// What goes along of the document itself.
+    pub content: Option<Carried>,
     /// Constraints of the session and its project, word for word.
     pub pins: Vec<String>,
 }
@@ -271,6 +274,9 @@ pub struct Handoff {
     /// The path the successor is told: the author's while it can be read, else our copy.
     #[serde(default)]
     pub given: String,
+    /// How much of the document is in the successor's context.
+    #[serde(default)]
+    pub in_context: Option<InContext>,
     /// The successor's prompt, as a message and as text while it may be needed again.
     pub wake: Option<MessageId>,
     #[serde(default)]
@@ -312,6 +318,30 @@ pub struct Handoff {
     /// file, and is not read. Empty: not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
+}
+
+/// How much of a document goes along with the prompt, in characters, and by what it is proven that
+/// the successor has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InContext {
+    pub characters: usize,
+    pub of: usize,
+    /// None: not yet.
+    pub proof: Option<Proof>,
+}
+
+impl InContext {
+    /// For people: `in context, 6,412 of 6,412 characters, proven by hook`.
+    pub fn told(self) -> String {
+        let (characters, of) = (thousands(self.characters as u64), thousands(self.of as u64));
+        match self.proof {
+            Some(proof) => format!(
+                "in context, {characters} of {of} characters, proven by {}",
+                proof.word()
+            ),
+            None => format!("given, {characters} of {of} characters; nothing proves it yet"),
+        }
+    }
 }
 
 /// What a person knows of a handoff that ended without a successor.

@@ -3,6 +3,7 @@
 //! Nothing here touches a file, a clock, a process, the environment or the network, and nothing
 //! here knows a particular agent program: `agents` translates, [`Profile`] describes.
 
+pub mod carried;
 pub mod comparable;
 pub mod confirm_key;
 pub mod effect;

@@ -96,6 +96,17 @@ pub enum Proof {
     None,
 }
 
+impl Proof {
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Hook => "hook",
+            Self::Transcript => "transcript",
+            Self::OutputFollowed => "output_followed",
+            Self::None => "none",
+        }
+    }
+}
+
 /// Why a message is not being delivered right now.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

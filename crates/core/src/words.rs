@@ -1,6 +1,7 @@
 //! The texts `sm` says to agents, and what is done to a text before it is handed over.
 
 use crate::Sender;
+use crate::carried::Carried;
 use crate::handoff::{ArtifactKind, Prepared};
 use crate::message::Message;
 use crate::{framing, pins};
@@ -138,18 +139,21 @@ fn woken(name: &str, prepared: &Prepared, after: &str) -> String {
     text
 }
 
-/// The same, with the document in it: for a successor that is started with its prompt.
-pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &str) -> String {
-    // its own section has them
+/// The same, with the document in it: nobody has to allow that a file is read.
+pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &Carried) -> String {
     let mut prepared = prepared.clone();
-    prepared.pins.retain(|pin| !content.contains(pin.as_str()));
-    let prepared = &prepared;
-    let head = wake(name, prepared);
-    format!(
-        "{head}\n\nThis is all of {}:\n\n{}",
-        prepared.document,
-        content.trim_end()
-    )
+    let told = |pin: &String| content.text.contains(pin.as_str());
+    prepared.pins.retain(|pin| !told(pin));
+    let head = wake(name, &prepared);
+    let (document, text) = (&prepared.document, &content.text);
+    let about = match content.is_whole() {
+        true => format!("This is all of {document}; there is no need to open the file:"),
+        false => format!(
+            "This is the most important part of {document}, {} of {} characters; open the file only for what is left out:",
+            content.characters, content.of
+        ),
+    };
+    format!("{head}\n\n{about}\n\n{text}")
 }
 
 const FINISHED: &str = "has finished the turn that took your message";

@@ -211,6 +211,7 @@ mod tests {
             wake: None,
             wake_text: String::new(),
             wakes: 0,
+            in_context: None,
             began_at: Some(Timestamp(0)),
             prompted_at: Some(Timestamp(0)),
             clears: 0,

@@ -9,8 +9,8 @@ use crate::clock::rfc3339;
 use sm_client::Paths;
 use sm_core::signal::{PersonNeed, UsageSource};
 use sm_core::{
-    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Proof, Record, Sender,
-    Session, SessionId, State, Timestamp, Way,
+    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Record, Sender, Session,
+    SessionId, State, Timestamp, Way,
 };
 use sm_store::EventRow;
 use std::path::Path;
@@ -293,7 +293,7 @@ pub fn message_from(session: &str, meta: &MessageMeta, text: String) -> MessageV
         reason: meta.reason(),
         hold: hold_word(&meta.state),
         way: way.map(|way| way_word(way).to_string()),
-        proof: proof.map(|proof| proof_word(proof).to_string()),
+        proof: proof.map(|proof| proof.word().to_string()),
         label: meta.label.clone().filter(|_| meta.state.reached_agent()),
         text,
         created_at: rfc3339(meta.created_at),
@@ -351,15 +351,6 @@ fn way_word(way: Way) -> &'static str {
         Way::Mailbox => "mailbox",
         Way::Paste => "paste",
         Way::LaunchArgument => "launch_argument",
-    }
-}
-
-fn proof_word(proof: Proof) -> &'static str {
-    match proof {
-        Proof::Hook => "hook",
-        Proof::Transcript => "transcript",
-        Proof::OutputFollowed => "output_followed",
-        Proof::None => "none",
     }
 }
 

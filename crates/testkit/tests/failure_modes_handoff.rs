@@ -121,6 +121,30 @@ fn fm21_a_prompt_that_is_never_taken_ends_in_the_old_conversation_and_is_told() 
 }
 
 #[test]
+fn a_successor_that_drops_the_document_is_given_it_again_or_not_kept() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let mut w = world(agent).working(hands_off());
+        w.with_faults(|f| f.document_dropped = 1000);
+        // told where it is, the successor does not have it: the next way
+        let stopped = |w: &World| {
+            let handoff = w.session().record().handoff.as_deref();
+            handoff.is_some_and(|h| h.steps.iter().any(|s| s.text.contains("is stopped")))
+        };
+        assert!(w.run_until(300_000, stopped));
+        w.faults_over();
+        let w = settle(w);
+        let handoff = w.session().record().handoff.as_deref().unwrap();
+        assert_eq!(handoff.state, HandoffState::Done, "{:?}", handoff.steps);
+        let proof = handoff.in_context.and_then(|document| document.proof);
+        assert!(proof.is_some(), "{:?}", handoff.steps);
+
+        let mut w = world(agent).working(hands_off());
+        w.with_faults(|f| f.document_dropped = 1000);
+        reaches(&mut w, 300_000, HandoffState::RolledBack);
+    }
+}
+
+#[test]
 fn fm22_killed_between_the_clear_and_the_prompt() {
     for agent in [AgentKind::Claude, AgentKind::Codex] {
         let mut w = world(agent).working(hands_off());
@@ -140,7 +164,11 @@ fn fm26_two_handoffs_of_one_session_each_have_their_own_document() {
     let second = w.hand_off(Trigger::Person);
     let w = settle(w);
     let prompt = format!("Read /doc/{second}.md and continue from where you left off.");
-    assert_eq!(w.said(), [prompt]);
+    let said = w.said();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].starts_with(&prompt), "{said:?}");
+    let document = format!("the words of {second} end here.");
+    assert!(said[0].ends_with(&document), "{said:?}");
     assert_eq!(w.session().record().generation.0, 3);
 }
 

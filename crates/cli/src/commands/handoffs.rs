@@ -179,6 +179,9 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
     );
     row("tokens", &tokens_of(handoff));
     row("document", &look.path(&handoff.document));
+    if let Some(in_context) = &handoff.in_context {
+        row("", &one_line(&in_context.text));
+    }
     row("copy", &look.path(&handoff.copy));
     let given = handoff.given.as_deref();
     if let Some(given) = given.filter(|given| *given != handoff.document) {
@@ -336,6 +339,7 @@ mod tests {
         when          11:50:00 (10 min ago), 1.2 s from the end of the turn to the prompt
         tokens        83.2k→830
         document      ~/src/api/notes.md
+                      in context, 6,412 of 6,412 characters, proven by hook
         copy          /data/handoffs/1a2b/document.md
         given         /data/handoffs/1a2b/document.md
         kept          snapshot    ~/.local/share/sm/handoffs/x/dump.txt (2000 lines, 75.0 KiB)

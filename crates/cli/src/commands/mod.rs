@@ -299,7 +299,7 @@ mod tests {
             ("sm watch api", false),
             ("sm queue ls", true),
             ("sm queue rm api 1a2b", true),
-            ("sm queue", false),
+            ("sm queue", true),
             ("sm handoff notes.md", true),
             ("sm handoff notes.md --force --session api --json", true),
             ("sm handoff --template", true),

@@ -538,7 +538,7 @@ impl Session {
         }
         self.told_hold = false;
         if wakes {
-            self.woken(now);
+            self.woken(proof, now);
         }
         if !self.rec.turn_open {
             self.ask(now); // its turn began unheard, or is already over

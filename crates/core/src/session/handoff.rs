@@ -7,8 +7,8 @@
 use super::{Flight, Session, State};
 use crate::effect::{Effect, EntryKind, NoticeKind};
 use crate::handoff::{
-    Author, Carrier, Course, Failure, Guards, Handoff, HandoffState, NewHandoff, Prepared, Refusal,
-    Step, Trigger,
+    Author, Carrier, Course, Failure, Guards, Handoff, HandoffState, InContext, NewHandoff,
+    Prepared, Refusal, Step, Trigger,
 };
 use crate::ids::{HandoffId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Mode, NewMessage, Purpose};
@@ -105,6 +105,7 @@ impl Record {
             wakes: 0,
             began_at: None,
             prompted_at: None,
+            in_context: None,
             clears: 0,
             relaunches: 0,
             before: self.began_with().map(str::to_owned),
@@ -315,16 +316,19 @@ impl Session {
                 return;
             }
         };
-        // an argument can be long, where something that is typed should not be
-        let argued = self.rec.process.is_none()
-            && self.rec.open_handoff().map(|h| h.course) == Some(Course::Stopping);
-        let text = match (argued, &prepared.content) {
-            (true, Some(content)) => words::wake_with(self.rec.name.as_str(), &prepared, content),
-            (true | false, _) if self.is_driven() => {
-                words::wake_driven(self.rec.name.as_str(), &prepared)
-            }
-            (true | false, _) => words::wake(self.rec.name.as_str(), &prepared),
+        let name = self.rec.name.as_str();
+        // an agent of sm's own puts the document into its context by itself
+        let content = prepared.content.as_ref().filter(|_| !self.is_driven());
+        let text = match content {
+            Some(content) => words::wake_with(name, &prepared, content),
+            None if self.is_driven() => words::wake_driven(name, &prepared),
+            None => words::wake(name, &prepared),
         };
+        let in_context = content.map(|content| InContext {
+            characters: content.characters,
+            of: content.of,
+            proof: None,
+        });
         let missing: Vec<String> = prepared
             .artifacts
             .iter()
@@ -334,6 +338,7 @@ impl Session {
             handoff.state = HandoffState::Prepared;
             handoff.artifacts = prepared.artifacts;
             handoff.given = prepared.document;
+            handoff.in_context = in_context;
         }
         self.handoff_step("document and artifacts are safe", now);
         for problem in missing {

@@ -5,7 +5,7 @@
 //! dropped with it.
 
 use super::{Flight, Session};
-use crate::handoff::{Course, HandoffState};
+use crate::handoff::{Course, HandoffState, InContext};
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::{ClearProof, Input};
@@ -289,7 +289,7 @@ impl Session {
     // ── the prompt
 
     /// The successor's prompt is proven to be in a conversation.
-    pub(super) fn woken(&mut self, now: Timestamp) {
+    pub(super) fn woken(&mut self, proof: Proof, now: Timestamp) {
         let generation = self.rec.generation;
         let turn = self.rec.turn;
         let Some(handoff) = self.rec.handoff.as_mut().filter(|h| h.state.is_open()) else {
@@ -316,8 +316,20 @@ impl Session {
         handoff.prompted_at = Some(now);
         handoff.to = Some(generation);
         handoff.turn = turn;
+        let proven = match proof {
+            Proof::Hook | Proof::Transcript => Some(proof),
+            Proof::OutputFollowed | Proof::None => None,
+        };
+        // the document is in the prompt: what proves the one proves the other
+        if let Some(in_context) = handoff.in_context.as_mut() {
+            in_context.proof = proven;
+        }
+        let document = handoff.in_context.map(InContext::told);
         self.handoff_at = None;
         self.handoff_step("the successor has its prompt", now);
+        if let Some(document) = document {
+            self.handoff_step(&format!("document: {document}"), now);
+        }
     }
 
     pub(super) fn wake_failed(&mut self, now: Timestamp) {

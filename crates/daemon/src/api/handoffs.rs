@@ -1,6 +1,6 @@
 //! The history of handoffs, and what a good document holds.
 
-use super::types::{ArtifactView, HandoffView, OutputView, StepView, TemplateView};
+use super::types::{ArtifactView, HandoffView, InContextView, OutputView, StepView, TemplateView};
 use super::{ApiError, Shared, read};
 use crate::clock::rfc3339;
 use axum::Json;
@@ -141,6 +141,12 @@ fn view(row: &HandoffRow) -> Option<HandoffView> {
         copy: handoff.copy.clone(),
         folder: handoff.folder.clone(),
         given: Some(handoff.given.clone()).filter(|given| !given.is_empty()),
+        in_context: handoff.in_context.map(|document| InContextView {
+            characters: document.characters as u64,
+            of: document.of as u64,
+            proof: document.proof.map(|proof| proof.word().to_owned()),
+            text: document.told(),
+        }),
         artifacts: handoff
             .artifacts
             .iter()

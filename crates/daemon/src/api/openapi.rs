@@ -174,6 +174,7 @@ fn document_schemas() -> Value {
             "steps": {"type": "array", "items": object(json!({"at": text(), "text": text()}))},
             "tokens_before": maybe_number(), "tokens_after": maybe_number(),
             "created_at": text(), "prompted_at": maybe_text(), "done_at": maybe_text(), "took_ms": maybe_number(), "prompt": maybe_text(),
+            "in_context": {"type": ["object", "null"], "properties": {"characters": number(), "of": number(), "proof": {"type": ["string", "null"], "enum": ["hook", "transcript", null]}, "text": text()}},
         })),
         "Check": object(json!({"file_path": text()})),
         "CheckReport": object(json!({

@@ -9,7 +9,9 @@ use crate::hub::{Handle, Hub};
 use crate::perform::Seat;
 use crate::{api, archive, fault, ledger, pins, transcripts};
 use sm_client::files;
+use sm_core::carried::{IN_A_PROMPT, carried};
 use sm_core::{Artifact, ArtifactKind, Author, Event, Handoff, HandoffId, Prepared, SessionId};
+use sm_ledger::redact::redact;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -49,11 +51,12 @@ async fn make(seat: &Seat, handoff: &Handoff) -> Result<Prepared, String> {
     artifacts.extend([snapshot, log, transcript]);
     artifacts.extend(write_in_flight(&folder, &in_flight));
     fault::after("artifact", "in flight");
-    let content = match handoff.author {
-        // short enough to be given whole, and in no file that the agent would know
-        Author::Ledger => place::read(Path::new(&handoff.copy)).ok(),
-        Author::Agent | Author::Person | Author::Model => None,
-    };
+    let copy = PathBuf::from(&handoff.copy);
+    let content = blocking(move || {
+        let text = place::read(&copy)?;
+        Ok(carried(&redact(&text).text, IN_A_PROMPT))
+    });
+    let content = content.await.ok(); // without it the path is told
     Ok(Prepared {
         document: given,
         artifacts,

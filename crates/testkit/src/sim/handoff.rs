@@ -5,6 +5,7 @@ use super::agent::Author as Typist;
 use super::daemon::Input;
 use super::options::Mutation;
 use super::world::{Item, World, id, tr};
+use sm_core::carried::{IN_A_PROMPT, carried};
 use sm_core::handoff::{Author, Guards, HandoffState, NewHandoff, Prepared, Trigger};
 use sm_core::ids::{ConversationId, EventId, HandoffId, Timestamp};
 use sm_core::signal::{Came, ContextSource, HookCall, Origin, Signal};
@@ -12,6 +13,11 @@ use sm_core::{AgentKind, Event};
 
 /// How often somebody who got no answer asks again.
 const TRIES: u32 = 9;
+
+/// What a document says: it is in the prompt of its successor, and nowhere else.
+pub(super) fn document_of(id: &HandoffId) -> String {
+    format!("## Goal\nthe words of {id} end here.")
+}
 
 impl World {
     /// Somebody asks for a handoff. True: it was answered that it is scheduled.
@@ -98,6 +104,7 @@ impl World {
         } else {
             Ok(Prepared {
                 document: format!("/doc/{id}.md"),
+                content: Some(carried(&document_of(id), IN_A_PROMPT)),
                 ..Prepared::default()
             })
         };

@@ -2,6 +2,7 @@
 //! lost on the way.
 
 use super::agent::Author;
+use super::handoff::document_of;
 use super::world::{World, tr};
 use sm_core::State;
 use sm_core::handoff::{Handoff, HandoffState};
@@ -293,6 +294,14 @@ impl World {
         let Some(id) = self.wake_in(text) else {
             return;
         };
+        let promised = self
+            .handoffs
+            .rows
+            .get(&id)
+            .and_then(|row| row.last.in_context);
+        if promised.is_some() && !text.contains(&document_of(&id)) {
+            return; // told where it is, and has it not
+        }
         let current = self.agent.current;
         let proves_late = self.options.proves_clear_with_prompt();
         let Some(row) = self.handoffs.rows.get_mut(&id) else {

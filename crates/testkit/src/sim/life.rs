@@ -63,6 +63,10 @@ impl World {
         self.check_alert_launch(plan.prompt.as_deref());
         self.check_launch(plan.prompt.as_deref(), known.is_some());
         self.handoffs.clearing = None;
+        let mut launch_prompt = plan.prompt.clone();
+        if let Some(prompt) = launch_prompt.as_mut() {
+            self.drop_document(prompt);
+        }
         let agent = &mut self.agent;
         if let Some(unwritten) = agent.conversations.get_mut(agent.current)
             && unwritten.flushed == 0
@@ -88,7 +92,7 @@ impl World {
         agent.compact_due = false;
         agent.output_heard = agent.outputs + 1; // reports of an older terminal end with it
         agent.outputs += 1;
-        agent.launch_prompt = plan.prompt.clone();
+        agent.launch_prompt = launch_prompt;
         agent.start_due = agent.kind == AgentKind::Codex;
         agent.stage = Stage::Booting;
         tr!(self, "agent: launch {} {:?}", plan.launch, plan.prompt);

@@ -64,6 +64,8 @@ pub struct Faults {
     pub clear_slow: u32,
     /// The prompt of a successor vanishes.
     pub prompt_vanishes: u32,
+    /// The successor takes the first line of its prompt and drops the document.
+    pub document_dropped: u32,
     /// The agent cannot be started.
     pub launch_fails: u32,
     /// The artifacts of a handoff are never made, or its document cannot be kept.
@@ -230,6 +232,7 @@ impl Options {
         let faults = Faults {
             draws_otherwise: rewrites(3, 400),
             strips: rewrites(4, 1_000),
+            document_dropped: rewrites(1, 600),
             ..faults
         };
         Self {

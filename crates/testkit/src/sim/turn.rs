@@ -173,12 +173,23 @@ impl World {
         }
     }
 
+    /// The agent may keep nothing but the first line of a successor's prompt.
+    pub(super) fn drop_document(&mut self, prompt: &mut String) {
+        if prompt.starts_with("Read /") && self.fault(self.options.faults.document_dropped) {
+            tr!(self, "fault: the document is dropped");
+            prompt.truncate(prompt.find('\n').unwrap_or(prompt.len()));
+        }
+    }
+
     /// Enter on a text, by whoever.
     pub(super) fn submit(&mut self, mut pieces: Pieces) {
         if self.agent.kind != AgentKind::Generic && self.fault(self.options.faults.strips) {
             for (_, text) in &mut pieces {
                 text.retain(|c| !comparable::is_ignorable(c));
             }
+        }
+        for (_, text) in &mut pieces {
+            self.drop_document(text);
         }
         let text = text_of(&pieces);
         if text.starts_with("Read /") && self.fault(self.options.faults.prompt_vanishes) {

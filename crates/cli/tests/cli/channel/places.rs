@@ -88,6 +88,9 @@ fn a_handoff_of_another_folder_is_offered_and_never_taken() {
     for repository in ["one/.git", "one/src", "two/.git"] {
         fs::create_dir_all(work.join(repository)).unwrap();
     }
+    for repository in ["one", "two"] {
+        fs::write(work.join(repository).join(".git/HEAD"), "").unwrap();
+    }
     let at = |folder: &str, args: &[&str]| {
         let mut command = world.sm(args);
         command.current_dir(work.join(folder));

@@ -145,6 +145,10 @@ pub struct HandoffView {
     pub folder: String,
     /// The path its successor was told.
     pub given: Option<String>,
+    /// How much of the document itself is in its successor's context; null before it was prepared,
+    /// and where the agent loads it by itself.
+    #[serde(default)]
+    pub in_context: Option<InContextView>,
     pub artifacts: Vec<ArtifactView>,
     pub steps: Vec<StepView>,
     pub tokens_before: Option<u64>,
@@ -156,6 +160,18 @@ pub struct HandoffView {
     pub took_ms: Option<i64>,
     /// The successor's first prompt; in a list only while it may be needed again.
     pub prompt: Option<String>,
+}
+
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct InContextView {
+    /// Characters of the document that go along with the prompt.
+    pub characters: u64,
+    /// Characters that the document has.
+    pub of: u64,
+    /// What shows that the successor has them: `hook` or `transcript`; null: nothing yet.
+    pub proof: Option<String>,
+    /// The same in words: `in context, 6,412 of 6,412 characters, proven by hook`.
+    pub text: String,
 }
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -13,7 +13,7 @@ pub use context::{ContextReport, PointView, SampleView, ThresholdView, UsagePoin
 pub use daemon::{ErrorView, HealthView, SignInView, StatusView};
 pub use handoff::{
     ArtifactView, CancelBody, CheckBody, CheckView, FindingView, GenerateBody, HandoffAnswer,
-    HandoffBody, HandoffView, StepView, TemplateView, When,
+    HandoffBody, HandoffView, InContextView, StepView, TemplateView, When,
 };
 pub use message::{MessageView, ReplyView, SendBody, SenderView};
 pub use past::{ArchiveView, EventView, FoundView, GenerationView, LedgerView};

@@ -1,6 +1,7 @@
 //! Handing off a session whose agent has ended: what sm wrote down itself needs no agent.
 
 use super::*;
+use crate::carried::{IN_A_PROMPT, carried};
 
 fn by_ledger(id: &str) -> Event {
     let Event::HandoffAsked { handoff, guards } = asked(id, Trigger::Person) else {
@@ -18,7 +19,7 @@ fn prepared_with(id: &str, content: &str) -> Event {
         handoff: HandoffId::new(id).unwrap(),
         prepared: Ok(Prepared {
             document: "/data/handoffs/x/document.md".into(),
-            content: Some(content.into()),
+            content: Some(carried(content, IN_A_PROMPT)),
             ..Prepared::default()
         }),
     }
@@ -108,9 +109,28 @@ fn a_document_that_cannot_be_kept_leaves_it_ended() {
 }
 
 #[test]
-fn a_live_one_is_told_the_path_and_not_the_text() {
+fn a_live_one_is_given_the_text_too_and_it_is_proven_with_the_prompt() {
     let mut bench = Bench::idle();
     bench.on(by_ledger("h1"));
     bench.on(prepared_with("h1", "# Goal\nship it\n"));
-    assert!(!bench.wake_text().contains("ship it"));
+    let prompt = bench.wake_text();
+    assert!(prompt.ends_with("# Goal\nship it"), "{prompt}");
+    let given = bench.handoff().in_context.unwrap();
+    assert_eq!((given.characters, given.of, given.proof), (14, 14, None));
+    bench.paste();
+    bench.context("c2");
+    bench.paste();
+    // the path alone is not the document
+    let first = prompt.lines().next().unwrap().to_owned();
+    bench.prompt_accepted("c2", &first);
+    assert_eq!(bench.handoff().state, HandoffState::Cleared);
+    bench.prompt_accepted("c2", &prompt);
+    assert_eq!(bench.handoff().state, HandoffState::Prompted);
+    let proven = bench.handoff().in_context.unwrap();
+    assert_eq!(
+        proven.told(),
+        "in context, 14 of 14 characters, proven by hook"
+    );
+    let last = bench.handoff().steps.last().unwrap();
+    assert_eq!(last.text, format!("document: {}", proven.told()));
 }
