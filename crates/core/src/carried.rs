@@ -2,7 +2,8 @@
 //!
 //! A document that fits goes whole. Of a longer one the sections that the work cannot go on without
 //! go first: what it is for, its constraints, where it stands, what is next. The rest stays in its
-//! file. Never changes a line of it, but for control characters, which no prompt can hold.
+//! file. Never changes a word of it: only control characters, which no prompt can hold, go, and tabs
+//! become blanks.
 
 use crate::words::sanitize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,7 +42,7 @@ const MARK: usize = 80;
 
 /// What goes along of a document within so many bytes.
 pub fn carried(document: &str, most: usize) -> Carried {
-    let document = sanitize(document);
+    let document = plain(document);
     let document = document.trim_end();
     let of = document.chars().count();
     if document.len() <= most {
@@ -73,6 +74,15 @@ pub fn carried(document: &str, most: usize) -> Carried {
         characters,
         of,
     }
+}
+
+/// As every agent takes it by a paste: Claude Code makes tabs and line separators of Unicode into
+/// these by itself, and a text that is changed on the way would have to go another one, where it is
+/// labelled as nobody's words.
+fn plain(document: &str) -> String {
+    sanitize(document)
+        .replace(['\u{2028}', '\u{2029}'], "\n")
+        .replace('\t', "    ")
 }
 
 struct Line<'a> {
@@ -110,9 +120,7 @@ fn rank_of(heading: &str) -> usize {
     let heading = heading.to_lowercase();
     let its: Vec<&str> = heading.split(|c: char| !c.is_alphanumeric()).collect();
     let named = |word: &&str| its.iter().any(|own| own.starts_with(word));
-    let rank = IMPORTANT
-        .iter()
-        .position(|words| words.iter().any(|word| named(&word)));
+    let rank = IMPORTANT.iter().position(|words| words.iter().any(named));
     rank.unwrap_or(IMPORTANT.len())
 }
 
@@ -134,7 +142,7 @@ fn choose(lines: &[Line<'_>], most: usize) -> BTreeMap<usize, usize> {
         for (at, line) in lines.iter().enumerate().filter(|(_, l)| l.rank == rank) {
             let bytes = match line.text.len() <= left {
                 true => line.text.len(),
-                false => line.text.floor_char_boundary(left),
+                false => floor(line.text, left),
             };
             if bytes > 0 {
                 chosen.insert(at, bytes);
@@ -147,6 +155,14 @@ fn choose(lines: &[Line<'_>], most: usize) -> BTreeMap<usize, usize> {
         }
     }
     chosen
+}
+
+/// The last boundary of characters up to there.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at)
+        .rev()
+        .find(|at| text.is_char_boundary(*at))
+        .unwrap_or(0)
 }
 
 fn mark(text: &mut String, left_out: &mut usize) {
@@ -167,9 +183,9 @@ mod tests {
 
     #[test]
     fn a_document_that_fits_goes_whole() {
-        let document = "# Handoff\n\nRead me.\n/clear\n\u{1b}[201~\u{7}ä\n\n";
+        let document = "# Handoff\n\nRead me.\n\t/clear\n\u{1b}[201~\u{7}ä\n\n";
         let all = carried(document, 200);
-        assert_eq!(all.text, "# Handoff\n\nRead me.\n/clear\n[201~ä");
+        assert_eq!(all.text, "# Handoff\n\nRead me.\n    /clear\n[201~ä");
         assert!(all.is_whole());
         assert_eq!(all.of, all.text.chars().count());
         assert!(carried("", 10).is_whole());

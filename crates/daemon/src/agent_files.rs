@@ -20,7 +20,8 @@ pub async fn prepare(
 ) -> Result<Vec<String>, String> {
     match seat.record.agent {
         AgentKind::Claude => {
-            claude_settings(request, &seat.record.cwd, home)?;
+            let allow = permissions(seat);
+            claude_settings(request, &seat.record.cwd, home, &allow)?;
         }
         AgentKind::Codex | AgentKind::Native | AgentKind::Generic => {}
     }
@@ -32,15 +33,42 @@ pub async fn prepare(
     Ok(launch.argv)
 }
 
+/// What the agent may do without asking a person: read what was handed over in its own session, and
+/// hand over.
+fn permissions(seat: &Seat) -> Vec<String> {
+    let hub = &seat.hub;
+    if !hub.config.handoff.permissions {
+        return Vec::new();
+    }
+    let id = seat.record.id.as_str();
+    let mut folders = vec![hub.paths.session_dir(id).display().to_string()];
+    for base in hub.all_handoffs_dirs() {
+        folders.push(base.join(format!("{id}-*")).display().to_string());
+    }
+    let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
+    let program = sm_program(&hub.hook_program);
+    claude::permissions::rules(&["sm", &program], &folders)
+}
+
+/// `sm` lies beside its hook program.
+pub fn sm_program(hook_program: &str) -> String {
+    match Path::new(hook_program).parent() {
+        Some(folder) if folder.is_absolute() => folder.join("sm").display().to_string(),
+        Some(_) | None => String::new(),
+    }
+}
+
 /// Writes the settings of one launch of Claude Code, our hooks among them, where the request says.
 pub fn claude_settings(
     request: &LaunchRequest,
     cwd: &str,
     home: Option<&Path>,
+    allow: &[String],
 ) -> Result<(), String> {
     let base = own_settings(&request.args, cwd)?;
     let line = user_status_line(home, cwd);
-    let settings = claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref());
+    let settings =
+        claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref(), allow);
     write_private(Path::new(&request.settings_path), &settings)
 }
 

@@ -35,7 +35,7 @@ impl Fake {
             std::os::unix::fs::PermissionsExt::from_mode(0o755),
         )
         .unwrap();
-        let settings = settings::build(program.to_str().unwrap(), None, None).to_string();
+        let settings = settings::build(program.to_str().unwrap(), None, None, &[]).to_string();
         let tmux = Tmux::new().unwrap();
         let argv = [env!("CARGO_BIN_EXE_fake-agent"), "--settings", &settings];
         tmux.start("fake", (100, 30), &env.project(), &env.env(), &argv)

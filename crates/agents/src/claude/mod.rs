@@ -5,6 +5,7 @@ pub mod hooks;
 pub mod install;
 pub mod launch;
 pub mod paste;
+pub mod permissions;
 pub mod screen;
 pub mod settings;
 pub mod status;

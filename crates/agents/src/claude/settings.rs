@@ -81,8 +81,13 @@ pub fn compact_window_of_var(value: &str) -> Option<u64> {
 /// The settings as JSON.
 ///
 /// `user_status_line` is the user's own resolved `statusLine`; `base` is what the user gave with
-/// his own `--settings`, which ours would otherwise replace.
-pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<&Value>) -> Value {
+/// his own `--settings`, which ours would otherwise replace; `allow`: [`super::permissions::rules`].
+pub fn build(
+    hook_program: &str,
+    user_status_line: Option<&Value>,
+    base: Option<&Value>,
+    allow: &[String],
+) -> Value {
     let mut settings = base.and_then(Value::as_object).cloned().unwrap_or_default();
     let mut hooks = match settings.remove("hooks") {
         Some(Value::Object(hooks)) => hooks,
@@ -102,12 +107,36 @@ pub fn build(hook_program: &str, user_status_line: Option<&Value>, base: Option<
         }
     }
     settings.insert("hooks".to_owned(), Value::Object(hooks));
+    allow_also(&mut settings, allow);
     let own = settings.remove("statusLine");
     settings.insert(
         "statusLine".to_owned(),
         status_line(hook_program, own.as_ref().or(user_status_line)),
     );
     Value::Object(settings)
+}
+
+/// What the user allows and denies stays; these are added.
+fn allow_also(settings: &mut Map<String, Value>, allow: &[String]) {
+    if allow.is_empty() {
+        return;
+    }
+    let permissions = settings
+        .entry("permissions")
+        .or_insert_with(|| json!({}))
+        .as_object_mut();
+    // of another shape: not ours to mend
+    let Some(permissions) = permissions else {
+        return;
+    };
+    let rules = permissions.entry("allow").or_insert_with(|| json!([]));
+    if let Some(rules) = rules.as_array_mut() {
+        for rule in allow {
+            if !rules.iter().any(|own| own.as_str() == Some(rule)) {
+                rules.push(json!(rule));
+            }
+        }
+    }
 }
 
 /// Without hooks of an earlier launch: a person who resumes as Claude tells at its end gives us our own
@@ -196,7 +225,7 @@ mod tests {
 
     #[test]
     fn commands_are_quoted_for_the_shell() {
-        let settings = build("/opt/it's here/sm-hook", None, None);
+        let settings = build("/opt/it's here/sm-hook", None, None, &[]);
         assert_eq!(
             settings["hooks"]["Stop"][0]["hooks"][0]["command"],
             r"exec '/opt/it'\''s here/sm-hook' claude Stop"
@@ -234,7 +263,7 @@ mod tests {
 
     #[test]
     fn every_event_is_listened_to_once_and_two_open_the_mailbox() {
-        let settings = build("/sm-hook", None, None);
+        let settings = build("/sm-hook", None, None, &[]);
         let hooks = settings["hooks"].as_object().unwrap();
         assert_eq!(hooks.len(), EVENTS.len());
         let wakers = hooks
@@ -255,9 +284,9 @@ mod tests {
             "Setup": [],
         }});
         let line = json!({"type": "command", "command": "mine"});
-        let first = build("/old/sm-hook", Some(&line), Some(&user));
-        let again = build("/sm-hook", None, Some(&first));
-        let once = build("/sm-hook", Some(&line), Some(&user));
+        let first = build("/old/sm-hook", Some(&line), Some(&user), &[]);
+        let again = build("/sm-hook", None, Some(&first), &[]);
+        let once = build("/sm-hook", Some(&line), Some(&user), &[]);
         assert_eq!(again["hooks"]["Stop"], once["hooks"]["Stop"]);
         assert_eq!(again["statusLine"], once["statusLine"]);
         assert_eq!(again["hooks"]["SessionEnd"].as_array().unwrap().len(), 1);
@@ -266,7 +295,7 @@ mod tests {
     #[test]
     fn the_users_status_line_is_run_by_ours() {
         let user = json!({"type": "command", "command": "jq -r '.model.id'", "padding": 2, "refreshInterval": 5});
-        let line = build("/sm-hook", Some(&user), None)["statusLine"].clone();
+        let line = build("/sm-hook", Some(&user), None, &[])["statusLine"].clone();
         assert_eq!(
             line,
             json!({"type": "command",
@@ -296,7 +325,7 @@ mod tests {
             ),
         ] {
             let user = json!({"type": "command", "command": given, "padding": 2});
-            let line = build("/sm-hook", Some(&user), None)["statusLine"].clone();
+            let line = build("/sm-hook", Some(&user), None, &[])["statusLine"].clone();
             assert_eq!(
                 line,
                 json!({"type": "command", "command": expected, "padding": 2})
@@ -309,7 +338,7 @@ mod tests {
         let base = json!({"model": "m", "statusLine": {"type": "command", "command": "mine"},
             "hooks": {"Stop": [{"hooks": [{"type": "command", "command": "his"}]}], "PreToolUse": []}});
         let other = json!({"command": "project's"});
-        let settings = build("/sm-hook", Some(&other), Some(&base));
+        let settings = build("/sm-hook", Some(&other), Some(&base), &[]);
         assert_eq!(settings["model"], "m");
         assert_eq!(settings["hooks"]["Stop"][0]["hooks"][0]["command"], "his");
         assert_eq!(
@@ -325,7 +354,7 @@ mod tests {
             json!({"hooks": 3}),
             json!({"hooks": {"Stop": "x"}}),
         ] {
-            assert!(build("/sm-hook", None, Some(&odd))["hooks"]["Stop"].is_array());
+            assert!(build("/sm-hook", None, Some(&odd), &[])["hooks"]["Stop"].is_array());
         }
     }
 
@@ -348,6 +377,25 @@ mod tests {
         assert_eq!(
             mailbox_text("<task-notification>\n<summary>x</summary>"),
             None
+        );
+    }
+
+    #[test]
+    fn what_the_user_allows_and_denies_stays_and_ours_is_added_once() {
+        let base = json!({"permissions": {"allow": ["Bash(ls)"], "deny": ["Bash(sm *)"]}});
+        let allow = ["Bash(sm handoff:*)".to_owned()];
+        let first = build("/sm-hook", None, Some(&base), &allow);
+        let expected = json!({
+            "allow": ["Bash(ls)", "Bash(sm handoff:*)"], "deny": ["Bash(sm *)"],
+        });
+        assert_eq!(first["permissions"], expected);
+        let again = build("/sm-hook", None, Some(&first), &allow);
+        assert_eq!(again["permissions"], expected);
+        assert!(build("/sm-hook", None, None, &[])["permissions"].is_null());
+        let odd = json!({"permissions": "all"});
+        assert_eq!(
+            build("/sm-hook", None, Some(&odd), &allow)["permissions"],
+            "all"
         );
     }
 }

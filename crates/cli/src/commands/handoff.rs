@@ -3,7 +3,7 @@
 //! What it prints and how it exits is a contract that agents are told about: every failure begins
 //! with `Error: `. The file is only looked at here, never changed; the daemon judges what is in it.
 
-use std::io::Read;
+use std::io::{IsTerminal, Read};
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -30,7 +30,7 @@ use crate::text::one_line;
 #[derive(Debug, Args)]
 #[command(after_help = AFTER_HELP)]
 pub struct Handoff {
-    /// The document: a text file that holds all the next context needs.
+    /// The document: a text file that holds all the next context needs; `-`: standard input.
     #[arg(required_unless_present_any = ["auto", "generate", "template", "cancel"])]
     file: Option<PathBuf>,
     /// Schedule it also if a strict gate finds an error in it: it is older than the turn; objective,
@@ -101,6 +101,8 @@ const LEDGER_BUDGET: u32 = 9_500;
 
 /// The most that is looked at here to see whether a file is text; the daemon looks at all of it.
 const LOOKED_AT: u64 = 1024 * 1024;
+/// More than any configuration takes.
+const LARGEST_INPUT: u64 = 16 << 20;
 /// Between two looks at a handoff that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -112,6 +114,15 @@ struct Authorship {
     author: Option<&'static str>,
     /// How it came about.
     note: Option<String>,
+}
+
+/// Where the document is.
+enum Source {
+    /// An absolute path.
+    File(String),
+    Text(String),
+    /// sm writes it.
+    Ledger,
 }
 
 /// Who asks, for which session.
@@ -136,16 +147,19 @@ impl Handoff {
             out.text(handoff_template())?;
             return Ok(ExitCode::SUCCESS);
         }
+        if self.reads_input() && self.check {
+            return Err(CommandError::usage(
+                "--check needs a file, not standard input",
+            ));
+        }
         if let (true, Some(file)) = (self.check, &self.file) {
             return check::run(&document(file)?, self.session.as_deref(), self.json, out);
         }
         let asker = self.asker()?;
         match &self.file {
-            Some(file) => {
-                let file = document(file)?;
-                self.schedule(&asker, file, out)?;
-            }
-            None if self.auto => self.schedule(&asker, String::new(), out)?,
+            Some(_) if self.reads_input() => self.schedule(&asker, Source::Text(input()?), out)?,
+            Some(file) => self.schedule(&asker, Source::File(document(file)?), out)?,
+            None if self.auto => self.schedule(&asker, Source::Ledger, out)?,
             None if self.generate.is_some() => self.generate(&asker, out)?,
             None => self.take_back(&asker, out)?,
         }
@@ -166,18 +180,22 @@ impl Handoff {
         }
     }
 
-    fn schedule(&self, asker: &Asker, file_path: String, out: &mut Printer) -> Result<()> {
+    fn reads_input(&self) -> bool {
+        self.file.as_deref() == Some(Path::new("-"))
+    }
+
+    fn schedule(&self, asker: &Asker, source: Source, out: &mut Printer) -> Result<()> {
         let authorship = Authorship {
             auto: self.auto,
             ..Authorship::default()
         };
-        self.schedule_by(asker, file_path, &authorship, out)
+        self.schedule_by(asker, source, &authorship, out)
     }
 
     fn schedule_by(
         &self,
         asker: &Asker,
-        file_path: String,
+        source: Source,
         authorship: &Authorship,
         out: &mut Printer,
     ) -> Result<()> {
@@ -185,7 +203,13 @@ impl Handoff {
             Asker::Agent(own) => (own, Some(own.clone()), false),
             Asker::Person(named) => (named, None, true),
         };
+        let (file_path, text) = match source {
+            Source::File(path) => (path, None),
+            Source::Text(text) => (String::new(), Some(text)),
+            Source::Ledger => (String::new(), None),
+        };
         let body = HandoffBody {
+            document: text,
             id: Some(format!("h{}", fresh_id(10)?)),
             requester_session_id,
             person,
@@ -207,6 +231,9 @@ impl Handoff {
             None => None,
         };
         let answer = match reach(|daemon| daemon.handoff(session, &body)) {
+            Err(error) if error.kind == Kind::Sandboxed && body.document.is_some() => {
+                return Err(error.hint("from this sandbox only a file can be handed over: write the document into one and run sm handoff FILE"));
+            }
             Err(error) if error.kind == Kind::Sandboxed => {
                 return self.by_hook(asker, body.id.as_deref(), ask(), error, out);
             }
@@ -360,7 +387,7 @@ impl Handoff {
         if authorship.auto {
             authorship.author = None;
             return self
-                .schedule_by(asker, String::new(), &authorship, out)
+                .schedule_by(asker, Source::Ledger, &authorship, out)
                 .map_err(|error| {
                     let kept = file.display();
                     error.hint(format!(
@@ -369,7 +396,7 @@ impl Handoff {
                 });
         }
         // it was paid for: whoever is refused must be able to find it
-        self.schedule_by(asker, document(&file)?, &authorship, out)
+        self.schedule_by(asker, Source::File(document(&file)?), &authorship, out)
             .map_err(|error| {
                 let kept = file.display();
                 error.hint(format!(
@@ -497,6 +524,31 @@ fn lines(answer: &HandoffAnswer) -> Vec<String> {
         lines.push(format!("Warning: {}", one_line(warning)));
     }
     lines
+}
+
+/// A document on standard input. Nobody types one: without a pipe it is not waited for.
+fn input() -> Result<String> {
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        return Err(CommandError::usage(
+            "`-` takes the document from standard input, and that is a terminal",
+        )
+        .hint("sm handoff - < notes.md, or name the file: sm handoff notes.md"));
+    }
+    let mut bytes = Vec::new();
+    input
+        .lock()
+        .take(LARGEST_INPUT + 1)
+        .read_to_end(&mut bytes)
+        .map_err(|error| CommandError::refused(format!("Cannot read standard input: {error}")))?;
+    if bytes.len() as u64 > LARGEST_INPUT {
+        return Err(CommandError::refused("the document is too large")
+            .hint("keep it short and name other files in it"));
+    }
+    String::from_utf8(bytes).map_err(|_| {
+        CommandError::refused("Not text: standard input is not UTF-8")
+            .hint("write the document as plain text")
+    })
 }
 
 /// The absolute path of a document that can be read as text.

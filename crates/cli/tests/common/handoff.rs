@@ -211,3 +211,42 @@ pub fn chain(world: &World, session: &str, rounds: usize) {
     }
     world.send_wait(session, &format!("RUN: {}", write(1)), &[]);
 }
+
+/// Documents of every size are in the successor's first request: whole, or what matters of them; and
+/// the handoff says by what that is proven.
+#[track_caller]
+pub fn documents_are_in_the_first_request(world: &World, args: &[&str]) {
+    world.start_idle("api", args);
+    for bytes in [200, 9_000, 60_000, 2_000_000] {
+        let name = format!("notes-{bytes}.md");
+        let mut document = format!(
+            "# Handoff\n\n## Log\n\t/clear\n!ls\n\u{1b}[201~ \u{7}\r\n[sm: message 2 of 2]\n{}\n## Goal\nship walrus-{bytes}\n",
+            "a line of a long log, and 日本語\n".repeat(bytes / 60)
+        );
+        document.push_str(&"what was seen on the way\n".repeat(bytes / 60));
+        document.push_str("\n## Next actions\n1. feed the penguin\n");
+        std::fs::write(world.in_project(&name), &document).unwrap();
+        world.sm(&["handoff", &name, "--session", "api"]).exits(0);
+        let done = world.wait_handoff("api", "done");
+        let expected = sm_core::carried::carried(&document, sm_core::carried::IN_A_PROMPT);
+        let in_context = &done["in_context"];
+        assert_eq!(in_context["characters"], expected.characters, "{done:#}");
+        assert_eq!(in_context["of"], expected.of, "{done:#}");
+        assert_eq!(in_context["proof"], "hook", "{done:#}");
+        assert_eq!(expected.is_whole(), bytes <= 9_000, "{bytes}");
+        let first = world.request_with(&world.wake_of(&name));
+        let told = texts_of(&first);
+        let prompt = told.iter().find(|text| text.contains(WAKE)).unwrap();
+        assert!(
+            prompt.trim_end().ends_with(&expected.text),
+            "{bytes}: {prompt}"
+        );
+        for part in [
+            &format!("## Goal\nship walrus-{bytes}"),
+            "1. feed the penguin",
+        ] {
+            assert_eq!(prompt.matches(part).count(), 1, "{bytes}: {part}");
+        }
+        world.wait_state("api", "idle");
+    }
+}

@@ -186,8 +186,14 @@ fn a_compaction_arms_them_again_once_and_gives_back_what_was_handed() {
     world.wait_for("api", "idle");
     eventually("it is counted", || world.show("api")["compactions"] == 1);
     world.send_wait("api", "SAY: what was I doing?");
-    let back = world.given("step 3 is next");
-    assert_eq!(back.kind, RecordKind::HookContext);
+    let mut back = None;
+    eventually("what was handed over is given back", || {
+        let mut given = world.records().into_iter();
+        back =
+            given.rfind(|r| r.kind == RecordKind::HookContext && r.text.contains("step 3 is next"));
+        back.is_some()
+    });
+    let back = back.unwrap();
     assert!(back.text.chars().count() < 9_500);
     assert!(back.text.contains("generation 2"), "{}", back.text);
     world.wait_for("api", "idle");
@@ -207,7 +213,11 @@ fn a_compaction_arms_them_again_once_and_gives_back_what_was_handed() {
         .map(|text| text.matches("[sm context] Context at").count())
         .sum();
     assert_eq!(count, 2);
-    assert_eq!(world.times("step 3 is next"), 1);
+    assert_eq!(
+        world.times("step 3 is next"),
+        2,
+        "with the prompt, and back"
+    );
 }
 
 #[test]

@@ -71,10 +71,10 @@ fn json_has_the_shape_that_is_promised() {
     world.wait_for("api", "idle");
     let gate = world.gate("go");
     let sent = world.send_wait("api", &format!("HOLD: {}", gate.display()));
-    insta::assert_snapshot!(shape(&sent), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: submitted, reason: null, hold: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
+    insta::assert_snapshot!(shape(&sent), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: submitted, reason: null, hold: null, way: paste, proof: hook, label: null, text: text, created_at: time, changed_at: time}");
     std::fs::write(&gate, "").unwrap();
     let known = world.wait_for_message("api", &text(&sent["id"]), &["consumed"]);
-    insta::assert_snapshot!(shape(&known), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: consumed, reason: null, hold: null, way: paste, proof: hook, text: text, created_at: time, changed_at: time}");
+    insta::assert_snapshot!(shape(&known), @"{id: text, session: text, from: {kind: person, id: null, name: null}, mode: sequential, state: consumed, reason: null, hold: null, way: paste, proof: hook, label: null, text: text, created_at: time, changed_at: time}");
     // after a turn everything is known that can be
     world.wait_for("api", "idle");
     let session = with_usage(&world, "api");

@@ -137,13 +137,13 @@ fn what_the_daemon_refuses_is_1_and_says_what_to_fix() {
     let path = |name: &str| project.join(name).to_str().unwrap().to_owned();
     std::fs::write(path("fine.md"), "go on\n").unwrap();
     std::fs::write(path("empty.md"), " \n").unwrap();
-    std::fs::write(path("large.md"), "x".repeat(65_537)).unwrap();
+    std::fs::write(path("large.md"), "x".repeat(4_194_305)).unwrap();
     world.sm(&["new", "--name", "plain", "--detach", "--", "cat"]);
     for (file, session, why) in [
         ("fine.md", "nobody", "nobody"),
         ("fine.md", "plain", "not supported for"),
         ("empty.md", "api", "empty"),
-        ("large.md", "api", "65536"),
+        ("large.md", "api", "4194304"),
     ] {
         let ran = world
             .sm(&["handoff", &path(file), "--session", session])

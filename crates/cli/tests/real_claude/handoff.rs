@@ -160,3 +160,19 @@ fn fifty_rotations_in_a_row_lose_and_double_nothing() {
     assert_eq!(after["conversation_id"], conversation);
     assert_eq!(once_among(&requests, said), conversation);
 }
+
+#[test]
+fn documents_are_in_the_first_request_of_the_successor() {
+    let test = "documents_are_in_the_first_request_of_the_successor";
+    let Some(world) = claude(test) else { return };
+    crate::common::handoff::documents_are_in_the_first_request(&world, &FREE);
+}
+
+#[test]
+fn documents_are_in_the_first_request_of_the_successor_on_the_newest() {
+    let test = "documents_are_in_the_first_request_of_the_successor_on_the_newest";
+    let Some(world) = crate::common::World::claude_newest(test) else {
+        return;
+    };
+    crate::common::handoff::documents_are_in_the_first_request(&world, &FREE);
+}

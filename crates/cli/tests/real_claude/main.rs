@@ -25,6 +25,7 @@ mod run_joined;
 mod soak;
 mod texts;
 mod turns;
+mod unattended;
 
 use common::{World, occurrences};
 use serde_json::Value;

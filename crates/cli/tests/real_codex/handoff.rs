@@ -147,3 +147,12 @@ fn ten_rotations_in_a_row_lose_and_double_nothing() {
 fn fifty_rotations_in_a_row_lose_and_double_nothing() {
     rotations("fifty_rotations_in_a_row_lose_and_double_nothing", 50);
 }
+
+#[test]
+fn documents_are_in_the_first_request_of_the_successor() {
+    let test = "documents_are_in_the_first_request_of_the_successor";
+    let Some(world) = World::codex(test) else {
+        return;
+    };
+    crate::common::handoff::documents_are_in_the_first_request(&world, &[]);
+}

@@ -16,7 +16,7 @@ pub struct Texts {
     pub compaction_owner: Cow<'static, str>,
 }
 
-const HOW: &str = "`sm handoff --template` prints what a good document holds; run `sm handoff <path>` as your last action";
+const HOW: &str = "`sm handoff --template` prints what a good document holds; run `sm handoff <path>` as your last action, or give the document on standard input, for which no file has to be written: `sm handoff - <<'END'`";
 
 impl Default for Texts {
     fn default() -> Self {

@@ -36,9 +36,7 @@ pub async fn by_hook(hub: &Shared, handle: &Handle, ask: Ask) -> Option<String> 
                 file_path,
                 force,
                 auto,
-                env: None,
-                author: None,
-                note: None,
+                ..HandoffBody::default()
             };
             let answer = schedule_as(hub, handle, Trigger::Agent, body).await;
             if began.elapsed() > HOOK_PATIENCE {

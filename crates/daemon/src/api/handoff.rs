@@ -22,7 +22,7 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use sm_agents::kind;
 use sm_client::wire;
-use sm_core::{Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, Trigger};
+use sm_core::{Event, Guards, HandoffId, HandoffState, NewHandoff, Record, Trigger};
 use sm_ledger::gate::{self, GateFacts, Known, Report};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -233,9 +233,11 @@ async fn schedule_new(
     if let (true, Err(error)) = (ended, may_start(hub, handle, body.env.is_some())) {
         return refused(error);
     }
-    let document = match body.auto {
-        true => write_document(hub, handle).await,
-        false => read_document(hub, body.file_path).await,
+    let document = match (body.auto, body.document) {
+        (true, _) => write_document(hub, handle).await,
+        (false, Some(text)) => handoff::given(text, u64::from(hub.config.handoff.max_bytes))
+            .map_err(|error| error.to_string()),
+        (false, None) => read_document(hub, body.file_path).await,
     };
     let document = match document {
         Ok(document) => document,
@@ -453,11 +455,9 @@ async fn ask(
         id: id.clone(),
         trigger,
         author,
-        document: match author {
-            Author::Ledger => kept.document.to_string_lossy().into_owned(),
-            Author::Agent | Author::Person | Author::Model => {
-                document.path.to_string_lossy().into_owned()
-            }
+        document: match document.path.as_os_str().is_empty() {
+            true => kept.document.to_string_lossy().into_owned(), // it is in no other file
+            false => document.path.to_string_lossy().into_owned(),
         },
         copy: kept.document.to_string_lossy().into_owned(),
         folder: kept.folder.to_string_lossy().into_owned(),

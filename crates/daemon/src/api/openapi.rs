@@ -264,7 +264,7 @@ fn most_schemas() -> Value {
             "context_window_size": number(), "event": text(), "trigger": text(),
         })),
         "Handoff": object(json!({
-            "id": text(), "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "force": {"type": "boolean"},
+            "id": text(), "requester_session_id": text(), "person": {"type": "boolean"}, "file_path": text(), "document": text(), "force": {"type": "boolean"},
             "auto": {"type": "boolean"}, "env": {"type": "array", "items": texts()},
             "author": {"type": "string", "enum": ["model"]}, "note": text(),
         })),

@@ -60,6 +60,8 @@ pub(super) enum Takes {
     },
     /// A list of thresholds, each as [`Rule::parse`] reads it.
     Rules { set: fn(&mut Config, Vec<Rule>) },
+    /// `true` or `false`.
+    Switch { set: fn(&mut Config, bool) },
     /// A text; empty: none.
     Words {
         set: fn(&mut Config, Option<String>),
@@ -96,6 +98,7 @@ impl fmt::Display for Takes {
                 "a list such as [\"50 warning\", \"65 critical\", \"codex: 80 critical\", \"/path/of/a/project: off\", \"session api: 40 warning\"]",
             ),
             Self::Words { .. } => f.write_str("a text, or \"\" for the usual one"),
+            Self::Switch { .. } => f.write_str("true or false"),
             Self::Choice { of, .. } => {
                 f.write_str("one of")?;
                 for (i, one) in of.iter().enumerate() {
@@ -326,11 +329,19 @@ pub const KEYS: &[Key] = &[
     },
     Key {
         path: "handoff.max_bytes",
-        default: "65536",
-        doc: "The largest document that is taken.",
+        default: "4194304",
+        doc: "The largest document that is taken. Up to 48,000 bytes of it go along with the successor's prompt: all of it, or its most important sections.",
         takes: Takes::Number {
             range: 1..=16_777_216,
             set: |c, n| c.handoff.max_bytes = n,
+        },
+    },
+    Key {
+        path: "handoff.permissions",
+        default: "true",
+        doc: "Whether Claude Code may run `sm handoff`, `archive`, `ledger`, `context` and `whoami`, and read its own session's handoff documents and log, without asking a person. The rules come with each launch, add to your own and change no file of yours; a rule of yours that denies goes before them. Without them a handoff that the agent makes itself needs a person.",
+        takes: Takes::Switch {
+            set: |c, on| c.handoff.permissions = on,
         },
     },
     Key {

@@ -139,6 +139,10 @@ impl Reading<'_> {
                 set(&mut self.config, (!words.is_empty()).then_some(words));
                 Some(())
             }
+            Takes::Switch { set } => {
+                set(&mut self.config, value.as_bool()?);
+                Some(())
+            }
             Takes::Choice { of, set } => {
                 let text = text(value)?;
                 let place = of.iter().position(|one| *one == text)?;

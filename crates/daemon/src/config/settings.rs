@@ -123,6 +123,8 @@ pub struct Handoff {
     pub gate: Gate,
     /// Larger documents are refused.
     pub max_bytes: u32,
+    /// Whether an agent may run and read what is sm's own without asking a person.
+    pub permissions: bool,
     pub layout: Layout,
     /// Between two automatic ones.
     pub cooldown: Duration,
@@ -289,7 +291,8 @@ impl Default for Handoff {
     fn default() -> Self {
         Self {
             gate: Gate::default(),
-            max_bytes: 64 << 10,
+            max_bytes: 4 << 20,
+            permissions: true,
             layout: Layout::default(),
             cooldown: Duration::from_secs(600),
             per_hour: 4,

@@ -57,6 +57,23 @@ pub fn read(path: &str, most: u64) -> Result<Document, DocumentError> {
     read_real(path, real, most)
 }
 
+/// A document that came with the request. It is in no file but our copy.
+pub fn given(text: String, most: u64) -> Result<Document, DocumentError> {
+    let name = || "the document".to_owned();
+    if text.trim().is_empty() {
+        return Err(DocumentError::Empty(name()));
+    }
+    if text.len() as u64 > most {
+        return Err(DocumentError::TooLarge(name(), most));
+    }
+    Ok(Document {
+        path: PathBuf::new(),
+        real: PathBuf::new(),
+        text,
+        written_at: None,
+    })
+}
+
 /// The same document once more: only if its path still leads to the same file.
 pub fn read_again(path: &str, real: &Path, most: u64) -> Result<Document, DocumentError> {
     check_path(path)?;

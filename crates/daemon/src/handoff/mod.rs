@@ -10,7 +10,7 @@ mod links;
 mod place;
 mod prepare;
 
-pub use document::{Document, DocumentError, read};
+pub use document::{Document, DocumentError, given, read};
 pub use facts::{Sources, judge};
 pub use gate::{Verdict, verdict};
 pub use place::{Kept, base, is_own, keep, read as read_kept, remove};

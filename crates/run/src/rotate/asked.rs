@@ -8,7 +8,7 @@ use sm_daemon::api::told_by_hook;
 use sm_daemon::api::types::{HandoffAnswer, HandoffBody, When};
 use sm_daemon::ask::{Ask, What, secret_hash};
 use sm_daemon::config::Gate;
-use sm_daemon::handoff::{Sources, Verdict, judge, read, verdict};
+use sm_daemon::handoff::{Sources, Verdict, given, judge, read, verdict};
 use sm_daemon::{clock, pins};
 
 use super::leaving::writes;
@@ -56,7 +56,7 @@ impl Session {
     }
 
     fn schedule_as(&self, body: HandoffBody) -> HandoffAnswer {
-        let id = match body.id {
+        let id = match body.id.clone() {
             Some(id) if plain(&id) => id,
             Some(_) => return refused("id is not 4 to 32 letters and digits"),
             None => format!("h{}", clock::random_hex(5)),
@@ -90,7 +90,7 @@ impl Session {
         };
         let (text, verdict) = match body.auto {
             true => (String::new(), Verdict::default()),
-            false => match self.judged(&body.file_path, turn) {
+            false => match self.judged(&body, turn) {
                 Ok(judged) => judged,
                 Err(error) => return refused(error),
             },
@@ -131,11 +131,15 @@ impl Session {
 
     fn judged(
         &self,
-        path: &str,
+        body: &HandoffBody,
         turn: Option<sm_core::Timestamp>,
     ) -> Result<(String, Verdict), String> {
-        let document =
-            read(path, self.setup.largest_document).map_err(|error| error.to_string())?;
+        let most = self.setup.largest_document;
+        let document = match &body.document {
+            Some(text) => given(text.clone(), most),
+            None => read(&body.file_path, most),
+        };
+        let document = document.map_err(|error| error.to_string())?;
         let verdict = match self.setup.gate {
             Gate::Off => Verdict::default(),
             Gate::Warn | Gate::Strict => {
@@ -199,9 +203,7 @@ impl Session {
                     file_path,
                     force,
                     auto,
-                    env: None,
-                    author: None,
-                    note: None,
+                    ..HandoffBody::default()
                 };
                 self.schedule(&own, body)
             }

@@ -74,7 +74,7 @@ impl Agent {
         std::fs::write(&hook, script).unwrap();
         std::fs::set_permissions(&hook, std::fs::Permissions::from_mode(0o755)).unwrap();
         std::fs::write(&log, "").unwrap();
-        let settings = settings::build(hook.to_str().unwrap(), None, None);
+        let settings = settings::build(hook.to_str().unwrap(), None, None, &[]);
         std::fs::write(home.path().join("settings.json"), settings.to_string()).unwrap();
         Self {
             tmux: Tmux::new().unwrap(),

@@ -111,6 +111,13 @@ fn examine() -> Vec<Check> {
         (programs.join().unwrap_or_default(), rest)
     });
     checks.push(config_check);
+    if !config.handoff.permissions {
+        checks.push(Check::warning(
+            "handoffs",
+            "handoff.permissions is off: Claude Code asks a person before it hands over, and waits until somebody answers",
+            "leave the key out of config.toml, or be there",
+        ));
+    }
     checks.extend(rest);
     checks
 }

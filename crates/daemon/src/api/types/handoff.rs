@@ -15,6 +15,9 @@ pub struct HandoffBody {
     pub person: bool,
     /// Absolute. Not needed with `auto`.
     pub file_path: String,
+    /// The document itself, instead of a file.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub document: Option<String>,
     /// Take a document that looks unfinished.
     pub force: bool,
     /// sm writes the document itself, from the session's ledger.
