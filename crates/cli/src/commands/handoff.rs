@@ -3,8 +3,7 @@
 //! What it prints and how it exits is a contract that agents are told about: every failure begins
 //! with `Error: `. The file is only looked at here, never changed; the daemon judges what is in it.
 
-use std::io::{IsTerminal, Read};
-use std::path::{Component, Path, PathBuf};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use clap::Args;
@@ -14,6 +13,7 @@ use sm_daemon::api::types::{HandoffAnswer, HandoffBody, SessionView};
 use sm_daemon::ask::{Ask, BY_HOOK, What, scheduled, secret_hash};
 
 use super::handoff_generate::Generated;
+use super::handoff_source::{document, input};
 use super::send::seconds;
 use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
@@ -99,10 +99,6 @@ const UNAVAILABLE: &str = "Session manager unavailable";
 /// What an agent takes whole, in characters.
 const LEDGER_BUDGET: u32 = 9_500;
 
-/// The most that is looked at here to see whether a file is text; the daemon looks at all of it.
-const LOOKED_AT: u64 = 1024 * 1024;
-/// More than any configuration takes.
-const LARGEST_INPUT: u64 = 16 << 20;
 /// Between two looks at a handoff that is waited for.
 const LOOK_EVERY: Duration = Duration::from_millis(200);
 
@@ -524,106 +520,6 @@ fn lines(answer: &HandoffAnswer) -> Vec<String> {
         lines.push(format!("Warning: {}", one_line(warning)));
     }
     lines
-}
-
-/// A document on standard input. Nobody types one: without a pipe it is not waited for.
-fn input() -> Result<String> {
-    let input = std::io::stdin();
-    if input.is_terminal() {
-        return Err(CommandError::usage(
-            "`-` takes the document from standard input, and that is a terminal",
-        )
-        .hint("sm handoff - < notes.md, or name the file: sm handoff notes.md"));
-    }
-    let mut bytes = Vec::new();
-    input
-        .lock()
-        .take(LARGEST_INPUT + 1)
-        .read_to_end(&mut bytes)
-        .map_err(|error| CommandError::refused(format!("Cannot read standard input: {error}")))?;
-    if bytes.len() as u64 > LARGEST_INPUT {
-        return Err(CommandError::refused("the document is too large")
-            .hint("keep it short and name other files in it"));
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        CommandError::refused("Not text: standard input is not UTF-8")
-            .hint("write the document as plain text")
-    })
-}
-
-/// The absolute path of a document that can be read as text.
-fn document(file: &Path) -> Result<String> {
-    let path = absolute(file)
-        .map_err(|error| CommandError::refused(format!("No absolute path: {error}")))?;
-    let shown = path.display();
-    let found = match std::fs::metadata(&path) {
-        Ok(found) => found,
-        Err(error)
-            if matches!(
-                error.kind(),
-                std::io::ErrorKind::NotFound | std::io::ErrorKind::NotADirectory
-            ) =>
-        {
-            return Err(
-                CommandError::refused(format!("File not found: {shown}")).hint(
-                    "write the document first; `sm handoff --template` shows what belongs in it",
-                ),
-            );
-        }
-        Err(error) => {
-            return Err(CommandError::refused(format!(
-                "Cannot read {shown}: {error}"
-            )));
-        }
-    };
-    // Asked before opening: a pipe would keep us waiting.
-    if !found.is_file() {
-        let what = if found.is_dir() {
-            "a directory"
-        } else {
-            "no regular file"
-        };
-        return Err(
-            CommandError::refused(format!("Not a file: {shown} is {what}"))
-                .hint("name the text file that the next context is to read"),
-        );
-    }
-    let mut bytes = Vec::new();
-    std::fs::File::open(&path)
-        .and_then(|file| file.take(LOOKED_AT).read_to_end(&mut bytes))
-        .map_err(|error| CommandError::refused(format!("Cannot read {shown}: {error}")))?;
-    if let Some(at) = first_not_text(&bytes) {
-        return Err(
-            CommandError::refused(format!("Not UTF-8 text: {shown}, at byte {at}"))
-                .hint("write the document as plain UTF-8 text"),
-        );
-    }
-    match path.to_str() {
-        Some(path) => Ok(path.to_owned()),
-        None => Err(
-            CommandError::refused(format!("The path is not UTF-8: {shown}"))
-                .hint("rename the file, so that its path can be written into a prompt"),
-        ),
-    }
-}
-
-/// Against the working directory. `..` is resolved as the system does it, through links.
-fn absolute(file: &Path) -> std::io::Result<PathBuf> {
-    let path = std::path::absolute(file)?;
-    if !path.components().any(|part| part == Component::ParentDir) {
-        return Ok(path);
-    }
-    match (path.parent().map(Path::canonicalize), path.file_name()) {
-        (Some(Ok(parent)), Some(name)) => Ok(parent.join(name)),
-        (Some(Ok(_) | Err(_)) | None, _) => Ok(path),
-    }
-}
-
-/// Where it stops being UTF-8; a character that our look cut in two is fine.
-fn first_not_text(bytes: &[u8]) -> Option<usize> {
-    let error = std::str::from_utf8(bytes).err()?;
-    let cut = error.error_len().is_none() && bytes.len() as u64 == LOOKED_AT;
-    (!cut).then(|| error.valid_up_to())
 }
 
 #[cfg(test)]

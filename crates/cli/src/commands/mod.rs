@@ -22,6 +22,7 @@ mod gc;
 mod generate;
 mod handoff;
 mod handoff_generate;
+mod handoff_source;
 mod handoffs;
 pub(crate) mod hooks;
 mod kill;
