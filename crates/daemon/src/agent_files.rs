@@ -46,16 +46,16 @@ fn permissions(seat: &Seat) -> Vec<String> {
         folders.push(base.join(format!("{id}-*")).display().to_string());
     }
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    let program = sm_program(&hub.hook_program);
-    claude::permissions::rules(&["sm", &program], &folders)
+    own_permissions(&hub.hook_program, &folders)
 }
 
-/// `sm` lies beside its hook program.
-pub fn sm_program(hook_program: &str) -> String {
-    match Path::new(hook_program).parent() {
+/// To run `sm`, which lies beside its hook program, and to read what is in these folders.
+pub fn own_permissions(hook_program: &str, folders: &[&str]) -> Vec<String> {
+    let program = match Path::new(hook_program).parent() {
         Some(folder) if folder.is_absolute() => folder.join("sm").display().to_string(),
         Some(_) | None => String::new(),
-    }
+    };
+    claude::permissions::rules(&["sm", &program], folders)
 }
 
 /// Writes the settings of one launch of Claude Code, our hooks among them, where the request says.

@@ -57,7 +57,7 @@ mod transcripts;
 mod view;
 mod watch;
 
-pub use agent_files::{claude_compact_window, claude_settings};
+pub use agent_files::{claude_compact_window, claude_settings, own_permissions};
 pub use ledger::{Keeper, Source, repository_now};
 pub use origin::of as origin_of;
 pub use run::{ServeError, ServeOptions, hook_program, run};

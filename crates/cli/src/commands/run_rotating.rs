@@ -125,6 +125,7 @@ pub fn open(wanted: Wanted) -> Result<Option<(Rotating, sm_run::Run)>> {
         expiry: here.expiry(),
         gate: config.handoff.gate,
         largest_document: u64::from(config.handoff.max_bytes),
+        permissions: config.handoff.permissions,
         quiet: config.generic.quiet,
     };
     Rotating::open(setup, rules, wanted.begin)

@@ -183,6 +183,37 @@ fn run_gives_the_successor_what_its_agent_wrote() {
     assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
 }
 
+/// Claude Code asks for permissions as it does by default, and nobody answers.
+#[test]
+fn run_needs_nobody_for_what_its_agent_hands_over() {
+    let Some(walk) = walk("run_needs_nobody_for_what_its_agent_hands_over") else {
+        return;
+    };
+    let command = "sm handoff - <<'END'\n# Where it stands\nthe printer is next\nEND";
+    let hand = format!(
+        "TOOL: Bash {}",
+        serde_json::json!({"command": command, "description": "hand over"})
+    );
+    walk.when(&[
+        ("begin the work", &hand),
+        ("Continue from handoff", "SAY: I go on."),
+    ]);
+    walk.tokens(LOW);
+    walk.start(&[
+        "run",
+        "claude",
+        "--model",
+        "claude-sonnet-4-5",
+        "--",
+        "begin the work",
+    ]);
+    let contexts = walk.wait_contexts(2);
+    let second = all(&contexts[1]);
+    assert!(second.contains("the printer is next"), "{second}");
+    walk.wait_seen("I go on.");
+    assert_eq!(walk.leave("/exit"), 0, "{}", walk.about());
+}
+
 #[test]
 fn run_is_restarted_by_a_signal_that_names_its_session() {
     let Some(walk) = walk("run_is_restarted_by_a_signal_that_names_its_session") else {

@@ -244,6 +244,7 @@ mod tests {
             expiry: None,
             gate: Gate::Off,
             largest_document: 1 << 20,
+            permissions: true,
             quiet: Duration::from_millis(1500),
         };
         let (bell, ring) = UnixStream::pair().unwrap();

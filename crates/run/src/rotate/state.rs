@@ -43,6 +43,8 @@ pub struct Setup {
     pub expiry: Option<Duration>,
     pub gate: sm_daemon::config::Gate,
     pub largest_document: u64,
+    /// Whether the agent may run what is sm's own without asking a person.
+    pub permissions: bool,
     /// How long the output of a program without hooks is quiet before it counts as idle.
     pub quiet: Duration,
 }
