@@ -113,14 +113,17 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
             {session.waiting_for.more > 0 && ` (and ${session.waiting_for.more} more)`}
           </p>
         )}
-        {session.goal !== null && (
-          <p class="goal quiet" title="The words its work began with">
-            Goal: {session.goal}
-          </p>
-        )}
-        {session.activity !== null && session.waiting_for === null && (
-          <p class="doing quiet">Doing: {session.activity}</p>
-        )}
+        {/* always there, so that what is below does not move under a pointer when it fills */}
+        <p class="about quiet">
+          {session.goal !== null && (
+            <span class="goal" title="The words its work began with">
+              Goal: {session.goal}
+            </span>
+          )}
+          {session.activity !== null && session.waiting_for === null && (
+            <span class="doing">Doing: {session.activity}</span>
+          )}
+        </p>
         {session.handoff && (
           <p class="under-way" role="status">
             Handoff {session.handoff.state.replace("_", " ")}, since <Ago at={session.handoff.created_at} />
