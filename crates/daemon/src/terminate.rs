@@ -231,13 +231,15 @@ mod tests {
                 start: own.start,
             }
         };
-        let mut ends = std::process::Command::new("true").spawn().unwrap();
+        let sleeps = || {
+            let mut sleep = std::process::Command::new("sleep");
+            sleep.arg("600").spawn().unwrap()
+        };
+        let mut ends = sleeps();
         let ended = process(&ends);
+        ends.kill().unwrap();
         ends.wait().unwrap();
-        let mut stays = std::process::Command::new("sleep")
-            .arg("600")
-            .spawn()
-            .unwrap();
+        let mut stays = sleeps();
         let stayed = process(&stays);
         outlast(ended).await;
         assert!(stays.try_wait().unwrap().is_none(), "it lives");
