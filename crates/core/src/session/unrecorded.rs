@@ -87,12 +87,21 @@ impl Session {
     /// A text in the agent's record.
     pub(super) fn record_shows(&mut self, text: &str, at: Option<Timestamp>, now: Timestamp) {
         let shown = self.rec.unrecorded.iter().position(|u| {
-            at.is_none_or(|at| at >= u.since) && self.is_given(text, &u.messages, u.way)
+            at.is_none_or(|at| at >= u.since)
+                && self.is_conversation_of(u)
+                && self.is_given(text, &u.messages, u.way)
         });
         if let Some(shown) = shown {
             let recorded = self.rec.unrecorded.remove(shown);
             self.settle_recorded(&recorded, now);
         }
+    }
+
+    /// Another conversation may quote it, as the document does that a successor begins with: it was
+    /// not given there.
+    fn is_conversation_of(&self, unrecorded: &Unrecorded) -> bool {
+        let (theirs, ours) = (&unrecorded.conversation, &self.rec.conversation);
+        theirs.is_none() || ours.is_none() || theirs == ours
     }
 
     /// The model's answer is in the record, and so is all that it answered.

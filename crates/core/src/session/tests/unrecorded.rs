@@ -228,3 +228,22 @@ fn a_record_is_not_believed_while_its_writer_may_live() {
     b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
 }
+
+#[test]
+fn a_successor_that_is_told_of_it_does_not_have_it() {
+    let mut b = killed_with("m1", "feed the walrus");
+    b.evidence(dead(true));
+    assert!(held(&b, "m1"));
+    b.on(Event::LaunchAsked { fresh: true });
+    b.started(2);
+    let begins = Signal::ContextStarted {
+        source: ContextSource::Startup,
+        transcript: None,
+    };
+    let call = b.call("c2", begins);
+    b.on(Event::Hook(call));
+    // a document that quotes what waits
+    let told = "Read notes.md.\nStill under way:\n- 1 message waits: feed the walrus";
+    b.on(user_text(told, b.now.plus(5)));
+    assert!(b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
+}
