@@ -143,6 +143,15 @@ impl Frames {
         }
     }
 
+    /// The lines of a picture that was erased, as long as nobody knows what comes in its place: they
+    /// may still be said.
+    pub fn held(&self, grid: &Grid, clusters: &Clusters) -> Vec<Line> {
+        match grid.screen().all(Row::is_blank) {
+            true => lines(&self.picture, clusters),
+            false => Vec::new(),
+        }
+    }
+
     /// The screen is left: its last picture is said.
     pub fn leave(&mut self, grid: &mut Grid, clusters: &Clusters, out: &mut Vec<Line>) {
         self.observe(grid, clusters, out);

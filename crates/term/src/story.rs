@@ -3,11 +3,12 @@
 use crate::fold::Fold;
 use crate::frames::{Frames, lines, trimmed};
 use crate::grid::Grid;
-use crate::line::Line;
+use crate::line::{Line, hash};
 use crate::parser::{Csi, Perform};
 use crate::row::{Clusters, Row};
 use crate::screen::{Erase, Screen, erase};
 use crate::standing::{Elsewhere, Standing, WAITING};
+use std::collections::HashSet;
 
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Story {
@@ -82,13 +83,18 @@ impl Story {
             None => lines(primary.rows.range(primary.first_of_line()..), clusters),
         };
         present.push(self.unfinished.clone());
+        let erased = match &screen.alternate {
+            Some(grid) => self.frames.held(grid, clusters),
+            None => Vec::new(),
+        };
+        let erased: HashSet<u32> = erased.iter().map(|line| hash(&line.text)).collect();
         let fold = &self.fold;
         let floor = self.standing.floor;
         let elsewhere = Elsewhere {
             shown: &shown,
             present: &present,
             is_said: &|line| fold.has_said(line, floor),
-            is_held: &|line| fold.holds(line),
+            is_held: &|line| fold.holds(line) || erased.contains(&line),
         };
         let rows = self.left + (primary.gone.len() + primary.above) as u64;
         then(&mut self.standing, &elsewhere, rows);

@@ -112,6 +112,32 @@ fn a_screen_that_is_wiped_row_by_row_is_written_down_first() {
     );
 }
 
+/// As Codex leaves a context: the next one begins between the erased picture and the new one.
+#[test]
+fn a_picture_that_is_erased_as_a_context_begins_is_written_down_once() {
+    let mut readable = Readable::new(size());
+    let mut lines = readable.feed(b"\x1b[?1049h\x1b[Hwhich port is it?\r\nwalrus\r\n> \x1b[?25h");
+    for now in [0, 1_000] {
+        lines.extend(readable.look(now));
+    }
+    lines.extend(readable.feed(b"\x1b[2J"));
+    readable.begin_context();
+    lines.extend(readable.feed(b"\x1b[Hheader\r\nof another context\r\n\x1b[?25h"));
+    for now in [2_000, 3_000] {
+        lines.extend(readable.look(now));
+    }
+    lines.extend(readable.finish());
+    let written: Vec<String> = lines.into_iter().map(|line| line.text).collect();
+    let once = [
+        "which port is it?",
+        "walrus",
+        ">",
+        "header",
+        "of another context",
+    ];
+    assert_eq!(written, once);
+}
+
 #[test]
 fn what_counts_spins_and_grows_is_written_down_as_it_ended() {
     let mut script = vec![output(0, "header\r\n")];

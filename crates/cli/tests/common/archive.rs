@@ -42,5 +42,6 @@ pub fn last_screen_survives(world: &World, args: &[&str]) {
         );
     }
     let answers = found(world, "api", "The port is walrus-4711", "after the handoff");
-    assert_eq!(answers.lines().count(), 1, "said once: {answers}");
+    let archive = world.sm(&["archive", "api"]).out;
+    assert_eq!(answers.lines().count(), 1, "said once: {archive}");
 }
