@@ -84,11 +84,15 @@ pub fn holds(whole: &str, part: &str) -> bool {
     !part.is_empty() && ink(whole).contains(&part)
 }
 
-/// Whether `text` is what an agent makes of `given` that strips what it does not know: nothing was
-/// added, and nothing but signs that are neither letters nor digits nor ASCII was left out.
-pub fn is_stripped(text: &str, given: &str) -> bool {
-    let text = ink(text);
-    !text.is_empty() && covers(text.chars(), ink(given).chars())
+/// Whether `whole` has in it what an agent makes of `part` that strips what it does not know: nothing
+/// but signs that are neither letters nor digits nor ASCII is left out.
+pub fn holds_stripped(whole: &str, part: &str) -> bool {
+    let kept = |text: &str| -> String {
+        let ink = ink(text);
+        ink.chars().filter(|c| !may_get_lost(*c)).collect()
+    };
+    let part = kept(part);
+    !part.is_empty() && kept(whole).contains(&part)
 }
 
 /// Whether the rows of a composer can be what a terminal shows of `given`: marks may be lost, what
@@ -261,10 +265,13 @@ mod tests {
 
     #[test]
     fn what_an_agent_strips_is_ours_and_what_a_person_says_is_not() {
-        assert!(is_stripped("go on", "go \u{e000}on \u{378}"));
-        assert!(!is_stripped("go", "go on"));
-        assert!(!is_stripped("go on now", "go on"));
-        assert!(!is_stripped("", "\u{e000}"));
+        assert!(holds_stripped("go on", "go \u{e000}on \u{378}"));
+        assert!(!holds_stripped("go", "go on"));
+        assert!(!holds_stripped("", "\u{e000}"));
+        let note = |text: &str| format!("<task-notification>{text}</task-notification>");
+        assert!(holds_stripped(&note("go on"), "go \u{e000}on \u{378}"));
+        assert!(!holds_stripped(&note("go o"), "go \u{e000}on \u{378}"));
+        assert!(!holds_stripped("anything", "\u{e000}\u{378}"));
     }
 
     #[test]
@@ -369,7 +376,8 @@ mod tests {
         fn a_text_without_its_invisible_characters_is_the_same(text in "(?s).{0,60}") {
             let stripped: String = text.chars().filter(|c| !is_ignorable(*c)).nfc().collect();
             prop_assert!(same(&stripped, &text) || is_blank(&text));
-            prop_assert!(is_stripped(&stripped, &text) || is_blank(&text));
+            let kept = ink(&text).chars().any(|c| !may_get_lost(c));
+            prop_assert!(holds_stripped(&stripped, &text) || !kept);
             let blown: String = text.chars().flat_map(|c| [c, ' ']).collect();
             prop_assert!(is_shown(&[blown], &text) || base_is_empty(&text));
         }
@@ -379,7 +387,7 @@ mod tests {
         fn a_letter_more_or_less_is_another_text(text in "[a-z0-9⚠\u{200b}\u{fe0f} ]{1,20}", more in "[a-z0-9]") {
             let longer = format!("{text}{more}");
             prop_assert!(!same(&longer, &text));
-            prop_assert!(!is_stripped(&longer, &text) && !is_stripped(&text, &longer));
+            prop_assert!(!holds_stripped(&text, &longer));
             prop_assert!(!is_shown(std::slice::from_ref(&longer), &text) && !is_shown(&[text], &longer));
         }
     }

@@ -139,6 +139,32 @@ pub enum Hold {
 }
 
 impl Hold {
+    /// Whether it ends only when a person does something about it. The session's own state is told
+    /// by itself.
+    pub fn needs_person(&self) -> bool {
+        match self {
+            Self::Draft
+            | Self::Stashed
+            | Self::ShellMode
+            | Self::LooksLikeCommand
+            | Self::UnknownScreen
+            | Self::NotTaken
+            | Self::NotShown
+            | Self::NotReading => true,
+            Self::WaitingForPerson
+            | Self::Starting
+            | Self::Working
+            | Self::NextHook
+            | Self::Compacting
+            | Self::HandingOff
+            | Self::Lost
+            | Self::NotRecorded
+            | Self::BesideDraft
+            // it calls again in a moment, or its end is noticed
+            | Self::NotReached => false,
+        }
+    }
+
     /// What it means for the sender, and what would end it.
     pub fn explain(&self) -> &'static str {
         match self {
@@ -335,6 +361,7 @@ impl Message {
                 changed_at: now,
                 attempts: 0,
                 interrupted: false,
+                may_have_interrupted: false,
                 purpose,
                 about: None,
                 altered: None,
@@ -363,6 +390,10 @@ pub struct MessageMeta {
     pub attempts: u32,
     /// An urgent message interrupts once.
     pub interrupted: bool,
+    /// Escape was ordered for it at some time, whatever became of that: what the record tells of an
+    /// interrupt may be of sm. Never taken back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub may_have_interrupted: bool,
     #[serde(default)]
     pub purpose: Purpose,
     /// The context it is about, and how often that had been compacted: it is dropped with it.

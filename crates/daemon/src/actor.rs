@@ -55,6 +55,8 @@ pub enum Wake {
 pub struct Published {
     pub record: Arc<Record>,
     pub queue: QueueView,
+    /// A message is about to begin a turn.
+    pub has_message_due: bool,
     /// How often a message has come or changed: who waits for one need not ask before.
     pub messages: u64,
     pub changed_at: Timestamp,
@@ -508,6 +510,7 @@ fn publication(
     Published {
         record: session.shared_record(),
         queue: view::queue(session),
+        has_message_due: session.has_message_due(),
         messages,
         changed_at,
         warning: session.monitor().from(Level::Warning),

@@ -25,6 +25,9 @@ const PATIENCE: Duration = Duration::from_secs(2);
 const SHOWN_WITHIN: i64 = 5_000;
 /// A turn whose record has no text by then had none.
 const SAID_WITHIN: i64 = 1_500;
+/// A turn of which nothing can be read is taken for one without a word when its agent has been idle
+/// for so long.
+const SILENT: i64 = 5_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(40);
 /// Of the screen, and a little more.
 const LINES: usize = 200;
@@ -69,18 +72,80 @@ pub struct Said {
     pub before: String,
 }
 
+/// What an agent has answered to a message, once its turn has ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// Its record may not be written to the end.
+    NotYet,
+    Said(String),
+    /// The turn has ended without a word.
+    Silence,
+}
+
 impl Said {
     /// All that can be called its answer.
-    pub fn text(&self) -> Option<&str> {
+    fn text(&self) -> Option<&str> {
         [self.reply.as_str(), self.before.as_str()]
             .into_iter()
             .find(|text| !text.is_empty())
     }
 }
 
+/// What an agent that is idle has answered to a message that it has.
+pub async fn answer(hub: &Arc<Hub>, handle: &Handle, message: &str) -> Answer {
+    let turn = hub.replies.last(&handle.id);
+    let said = said(handle, Some(message)).await;
+    let idle_for = clock::now().since(handle.now().record.since);
+    let heard = said.as_ref().is_some_and(|said| said.heard);
+    match answered(message, said.as_ref(), turn.as_ref(), idle_for) {
+        // the record has the message in other words: the last turn is its turn
+        Answer::Silence if said.is_some() && !heard => {
+            let last = self::said(handle, None).await;
+            let text = last.and_then(|last| last.text().map(str::to_owned));
+            text.map_or(Answer::Silence, Answer::Said)
+        }
+        answer => answer,
+    }
+}
+
+/// What the hook at the end of the turn told comes first: the record may be behind it, and end with
+/// what was said before a tool. `said`: after the message, by the record; `turn`: by the hooks.
+fn answered(message: &str, said: Option<&Said>, turn: Option<&Turn>, idle_for: i64) -> Answer {
+    let said = said.filter(|said| said.heard);
+    let reply = said.map_or("", |said| said.reply.as_str());
+    match turn.and_then(|turn| Some((turn.asked.as_str(), turn.reply.as_deref()?))) {
+        // all of it, where it has several parts
+        Some((_, told)) if ends_with(reply, told) => return Answer::Said(reply.to_owned()),
+        Some((asked, told)) => {
+            let message = letters(message);
+            let its_turn = !message.is_empty() && letters(asked).contains(&message);
+            if its_turn && idle_for >= SAID_WITHIN {
+                return Answer::Said(told.to_owned());
+            }
+        }
+        None if !reply.is_empty() => return Answer::Said(reply.to_owned()),
+        None => {}
+    }
+    if idle_for < SILENT {
+        return Answer::NotYet;
+    }
+    let text = said.and_then(Said::text).map(str::to_owned);
+    text.map_or(Answer::Silence, Answer::Said)
+}
+
+/// Whether that is the end of a text, as far as it was told: of a very long one only the beginning is.
+fn ends_with(text: &str, told: &str) -> bool {
+    const LONG: usize = 8 << 10;
+    let (text, told) = (letters(text), letters(told));
+    match told.is_empty() {
+        true => false,
+        false => text.ends_with(&told) || (told.len() >= LONG && text.contains(&told)),
+    }
+}
+
 /// What the session's agent said last: after the message with this text, or in its last turn. None:
 /// it keeps no record that could be read.
-pub async fn said(handle: &Handle, message: Option<&str>) -> Option<Said> {
+async fn said(handle: &Handle, message: Option<&str>) -> Option<Said> {
     let published = handle.now();
     let dialect = ledger::dialect(published.record.agent)?;
     let path = PathBuf::from(published.record.transcript.as_ref()?);
@@ -295,6 +360,48 @@ mod tests {
         let cut = claude(&["user go", "agent I begin.", "tool sleep"]);
         let said = read(Dialect::Claude, cut.as_bytes(), None);
         assert_eq!((said.reply.as_str(), said.text()), ("", Some("I begin.")));
+    }
+
+    #[test]
+    fn what_was_said_before_a_tool_is_no_answer_while_more_may_come() {
+        let behind = claude(&["user RUN: ls", "agent I look.", "tool ls"]);
+        let behind = read(Dialect::Claude, behind.as_bytes(), Some("RUN: ls"));
+        let begun = claude(&["user RUN: ls", "agent I look."]);
+        let begun = read(Dialect::Claude, begun.as_bytes(), Some("RUN: ls"));
+        let whole = claude(&[
+            "user RUN: ls",
+            "agent I look.",
+            "tool ls",
+            "agent Two files:",
+            "agent a and b",
+        ]);
+        let whole = read(Dialect::Claude, whole.as_bytes(), Some("RUN: ls"));
+        let turn = |asked: &str, reply: Option<&str>| Turn {
+            asked: asked.into(),
+            reply: reply.map(Into::into),
+        };
+        let told = turn("RUN: ls", Some("a and b"));
+        let of_another = turn("go on", Some("Gone."));
+        let untold = turn("RUN: ls", None);
+        let says = |text: &str| Answer::Said(text.into());
+        for (said, turn, idle_for, expected) in [
+            (Some(&whole), Some(&told), 0, says("Two files:\n\na and b")),
+            (Some(&behind), Some(&told), 100, Answer::NotYet),
+            (Some(&begun), Some(&told), 100, Answer::NotYet),
+            (Some(&behind), Some(&told), SAID_WITHIN, says("a and b")),
+            (None, Some(&told), SAID_WITHIN, says("a and b")),
+            // nobody told how it ended
+            (Some(&whole), None, 0, says("Two files:\n\na and b")),
+            (Some(&behind), Some(&untold), 100, Answer::NotYet),
+            (Some(&behind), None, SILENT, says("I look.")),
+            (None, None, SILENT, Answer::Silence),
+            // somebody else's turn has ended since
+            (Some(&behind), Some(&of_another), SAID_WITHIN, Answer::NotYet),
+            (Some(&whole), Some(&of_another), SILENT, says("Two files:\n\na and b")),
+        ] {
+            let answer = answered("RUN: ls", said, turn, idle_for);
+            assert_eq!(answer, expected, "{said:?} {turn:?} {idle_for}");
+        }
     }
 
     #[test]

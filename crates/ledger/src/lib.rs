@@ -26,6 +26,6 @@ mod text;
 
 pub use dialect::{Dialect, Reader, detect, whole};
 pub use document::{Frame, document};
-pub use ledger::{Interrupt, Ledger, Told};
+pub use ledger::{Interrupt, Interrupts, Ledger, Told};
 pub use record::{At, Outcome, Record, Speaker};
 pub use text::first_chars;

@@ -143,7 +143,11 @@ impl Wait {
             if left <= longest {
                 let answer = stuck.map(waits_for_you);
                 let now = last.map_or_else(String::new, |session| {
-                    format!(": it is {}", one_line(&session.state))
+                    let state = one_line(&session.state);
+                    match words.contains(&session.state.as_str()) {
+                        true => format!(": it is {state}, but not done: a message is about to begin its next turn, or what it said last cannot be read yet"),
+                        false => format!(": it is {state}"),
+                    }
                 });
                 return Err(CommandError::not_in_time(format!(
                     "{} was not {states} within {} s{now}",

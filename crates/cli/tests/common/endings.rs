@@ -21,24 +21,36 @@ pub fn kill_tmux(world: &World) {
     assert!(ran.unwrap().success());
 }
 
+/// Waits until the agent's end is known, and starts it again in its conversation.
+#[track_caller]
+pub fn restore_when_ended(world: &World) {
+    let ended = |state: &str| matches!(state, "exited" | "lost");
+    let gone = wait_until(DEADLINE, || {
+        ended(world.show("api")["state"].as_str().unwrap()).then_some(())
+    });
+    assert!(gone.is_some(), "{}", world.about("api"));
+    world.sm(&["restore", "api", "--detach"]).exits(0);
+}
+
 /// Whatever the agent's record says: after a restore at once each text is in the conversation, once.
-pub fn each_text_survives(world: &World, args: &[&str], kill: impl Fn(&World)) {
+/// Gives how many had to be given again.
+pub fn each_text_survives(world: &World, args: &[&str], kill: impl Fn(&World)) -> usize {
     // no answer repeats a text that is counted
     world
         .model
         .control(|control| control.reply = Some("ok".into()));
     world.start_idle("api", args);
-    let mut sent = Vec::new();
+    let mut sent: Vec<(String, String)> = Vec::new();
+    let given_again = |id: &str| {
+        let known = world.wait_message("api", id, "consumed");
+        let reason = known["reason"].as_str().unwrap_or_default();
+        reason.contains("given again")
+    };
     for n in 0..3 {
         let text = format!("taken right before the end, {n}.");
         let message = world.send_wait("api", &text, &[]);
         kill(world);
-        let ended = |state: &str| matches!(state, "exited" | "lost");
-        let gone = wait_until(DEADLINE, || {
-            ended(world.show("api")["state"].as_str().unwrap()).then_some(())
-        });
-        assert!(gone.is_some(), "{}", world.about("api"));
-        world.sm(&["restore", "api", "--detach"]).exits(0);
+        restore_when_ended(world);
         world.wait_state("api", "idle");
         sent.push((message["id"].as_str().unwrap().to_owned(), text));
         let closing = format!("closing words {n}");
@@ -55,4 +67,5 @@ pub fn each_text_survives(world: &World, args: &[&str], kill: impl Fn(&World)) {
         }
         world.wait_state("api", "idle");
     }
+    sent.iter().filter(|(id, _)| given_again(id)).count()
 }

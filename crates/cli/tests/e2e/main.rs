@@ -34,6 +34,7 @@ mod own_commands;
 mod own_terminal;
 mod pins;
 mod proof;
+mod replies;
 mod run_ends;
 mod run_goodbyes;
 mod run_person;

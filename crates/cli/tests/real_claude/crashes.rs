@@ -309,14 +309,25 @@ fn a_daemon_that_stands_still_stalls_nobody() {
 fn what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one() {
     let test = "what_a_killed_agent_had_not_written_down_is_given_to_the_restored_one";
     if let Some(world) = claude(test) {
-        each_text_survives(&world, &FREE, kill_agent);
+        let again = each_text_survives(&world, &FREE, kill_agent);
+        assert!(again > 0, "nothing was lost: this has shown nothing");
+    }
+}
+
+#[test]
+fn what_a_killed_newest_agent_had_not_written_down_is_given_to_the_restored_one() {
+    let test = "what_a_killed_newest_agent_had_not_written_down_is_given_to_the_restored_one";
+    if let Some(world) = World::claude_newest(test) {
+        let again = each_text_survives(&world, &FREE, kill_agent);
+        assert!(again > 0, "nothing was lost: this has shown nothing");
     }
 }
 
 #[test]
 fn what_went_with_tmux_is_given_to_the_restored_agent() {
     if let Some(world) = claude("what_went_with_tmux_is_given_to_the_restored_agent") {
-        each_text_survives(&world, &FREE, kill_tmux);
+        let again = each_text_survives(&world, &FREE, kill_tmux);
+        assert!(again > 0, "nothing was lost: this has shown nothing");
     }
 }
 
@@ -324,6 +335,7 @@ fn what_went_with_tmux_is_given_to_the_restored_agent() {
 fn what_went_with_tmux_is_given_to_the_restored_newest_agent() {
     let test = "what_went_with_tmux_is_given_to_the_restored_newest_agent";
     if let Some(world) = World::claude_newest(test) {
-        each_text_survives(&world, &FREE, kill_tmux);
+        let again = each_text_survives(&world, &FREE, kill_tmux);
+        assert!(again > 0, "nothing was lost: this has shown nothing");
     }
 }

@@ -397,12 +397,13 @@ impl Session {
             return;
         }
         let way = flight.way;
-        let entered = way == Way::Paste && flight.may_be_entered();
-        let ours = self.given(&flight.messages, way);
-        let is_ours = comparable::same(text, &ours)
-            || comparable::holds(text, &ours)
-            || (entered && comparable::is_stripped(text, &ours));
-        if is_ours {
+        let entered = match way {
+            Way::Paste => flight.may_be_entered(),
+            Way::LaunchArgument => true, // it becomes a prompt without our Enter
+            Way::Mailbox => self.profile.input == Input::Terminal,
+            Way::HookAnswer | Way::StopAnswer => false,
+        };
+        if self.is_given(text, &flight.messages, way) {
             self.note_alterations(text);
             self.proven(way, proof, now);
         } else if entered && !flight.doubtful {
@@ -420,8 +421,8 @@ impl Session {
             return;
         };
         match flight.way {
-            Way::Paste | Way::LaunchArgument => {}
-            Way::HookAnswer | Way::StopAnswer | Way::Mailbox => return, // these keep every byte
+            Way::Paste | Way::LaunchArgument | Way::Mailbox => {}
+            Way::HookAnswer | Way::StopAnswer => return, // these keep every byte
         }
         let given = self.compose(&flight.messages, flight.way);
         if comparable::alteration(&given, taken).is_none() {

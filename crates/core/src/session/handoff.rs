@@ -218,6 +218,10 @@ impl Session {
         };
         let (state, course) = (open.state, open.course);
         if !self.rec.state.is_live() {
+            let ended = self.rec.state == State::Exited && state == HandoffState::Prompted;
+            if ended && !self.wake_is_unrecorded() {
+                self.handoff_done("the successor had its prompt when it ended", now);
+            }
             return; // kept: a restore goes on with it
         }
         if course.is_back() {
@@ -367,7 +371,7 @@ impl Session {
         let due = open.prompted_at.unwrap_or(now).plus(FIRST_TURN);
         let taken = open.wake.as_ref().and_then(|id| self.message(id));
         let consumed = taken.is_none_or(|m| m.meta.state.is_final());
-        if consumed && !self.rec.turn_open {
+        if consumed && !self.rec.turn_open && !self.wake_is_unasked() {
             self.handoff_done("the successor's first turn is over", now);
         } else if now >= due {
             self.handoff_done("the successor is at work", now);
@@ -462,7 +466,10 @@ impl Session {
     /// The session is ended: what has not arrived does not go on.
     pub(super) fn abandon_handoff(&mut self, now: Timestamp) {
         let open = self.rec.open_handoff();
-        if open.is_some_and(|h| h.state == HandoffState::Prompted) {
+        let prompted = open.is_some_and(|h| h.state == HandoffState::Prompted);
+        if prompted && self.wake_is_unrecorded() {
+            // what its record says is waited for
+        } else if prompted {
             self.handoff_done(
                 "the successor had its prompt when the session was ended",
                 now,
@@ -485,7 +492,7 @@ impl Session {
         let Some(to) = self.rec.parent.clone() else {
             return;
         };
-        if let Some(message) = self.own_message(format!("{id}-end"), format!("[sm: {text}]")) {
+        if let Some(message) = self.own_message(format!("{id}-end"), text.to_owned()) {
             self.effect(Effect::Tell { to, message });
         }
     }

@@ -225,7 +225,9 @@ impl Session {
             Composer::Ours if now.since(asked_at) > FRESH => self.look_at_flight(now),
             Composer::Ours => self.enter(Some(screen.mark.clone()), now),
             Composer::Empty if dialog || busy || !evidence.proves_idle() => {
-                self.look_later(flight, 200, now); // the proof is on its way, or the turn's end is
+                if !self.rests_unproven(flight, now) {
+                    self.look_later(flight, 200, now); // the proof is on its way, or the turn's end is
+                }
             }
             Composer::Empty => self.composer_is_empty(flight, evidence, missing, now),
             Composer::Draft | Composer::DraftOverStash | Composer::Stashed | Composer::Shell => {
@@ -275,6 +277,26 @@ impl Session {
             let reason = "it was pasted, but the composer shows something else, so Enter was not pressed; it is not known whether that is still sent. Attach and look: send what stands there, or remove it and send the message again";
             self.give_up(reason, now);
         }
+    }
+
+    /// The agent counts as idle, and what can be seen of it does not prove that, so nobody can tell
+    /// where the text is. People are told, and whoever waits behind it does not wait for ever. False:
+    /// it has not lasted long enough to mean anything.
+    fn rests_unproven(&mut self, flight: &Flight, now: Timestamp) -> bool {
+        let rests_since = flight.phase_since.max(self.rec.since);
+        let waited = now.since(rests_since);
+        if self.rec.state != State::Idle || waited < PASTE_PATIENCE {
+            return false;
+        }
+        // a handoff is not given up for this: it waits for people, who are told
+        if waited < DIFFERS_LONGEST || self.flight_purpose().is_handoffs() {
+            self.hold_flight(Hold::UnknownScreen, now);
+            self.look_later(flight, 1_000, now);
+        } else {
+            let reason = "the agent has it, or has lost it: its screen does not show whether it is idle, and it has not told of the message; it is not known whether it arrived, so it is not given again. Attach and look";
+            self.give_up(reason, now);
+        }
+        true
     }
 
     /// Our text stands in the composer: what the agent accepted was something else.
@@ -443,7 +465,7 @@ impl Session {
             self.found_nowhere(flight, evidence, missing, now);
         } else if idle {
             self.flight_at = Some(now.plus(300));
-        } else {
+        } else if evidence.proves_idle() || !self.rests_unproven(flight, now) {
             self.flight_at = Some(now.plus(5_000)); // working: the transcript tells, or the turn's end
         }
     }
@@ -469,7 +491,11 @@ impl Session {
                 true
             }
             Composer::Hidden => {
-                self.flight_at = Some(now.plus(1_000));
+                if let Some(flight) = self.rec.flight.clone()
+                    && !self.rests_unproven(&flight, now)
+                {
+                    self.flight_at = Some(now.plus(1_000));
+                }
                 true
             }
         }

@@ -488,7 +488,10 @@ impl Session {
         self.changes.messages.push(new);
     }
     pub(crate) fn mark_interrupted(&mut self, id: &MessageId) {
-        self.change_message(id, |meta| meta.interrupted = true);
+        self.change_message(id, |meta| {
+            meta.interrupted = true;
+            meta.may_have_interrupted = true;
+        });
     }
     pub(crate) fn unmark_interrupted(&mut self, id: &MessageId) {
         self.change_message(id, |meta| meta.interrupted = false);

@@ -4,7 +4,7 @@ use super::{Session, State};
 use crate::effect::NoticeKind;
 use crate::handoff::HandoffState;
 use crate::ids::{MessageId, Timestamp};
-use crate::message::{Hold, Message, MessageState, Mode, NewMessage, Purpose, Sender};
+use crate::message::{Hold, Message, MessageState, Mode, NewMessage, Purpose, Sender, Way};
 use crate::{Effect, comparable, words};
 
 /// Such a text is submitted by no agent, and would wait in its composer for an Enter.
@@ -145,28 +145,7 @@ impl Session {
             let why = self.why_held(id, &why);
             self.set_message(id, MessageState::Held { why }, now);
         }
-        let needs_person = match why {
-            Hold::Draft
-            | Hold::Stashed
-            | Hold::ShellMode
-            | Hold::LooksLikeCommand
-            | Hold::UnknownScreen
-            | Hold::NotTaken
-            | Hold::NotShown
-            | Hold::NotReading => true,
-            // the session's own state is told by itself
-            Hold::WaitingForPerson
-            | Hold::Starting
-            | Hold::Working
-            | Hold::NextHook
-            | Hold::Compacting
-            | Hold::HandingOff
-            | Hold::Lost
-            | Hold::NotRecorded
-            | Hold::BesideDraft
-            // it calls again in a moment, or its end is noticed
-            | Hold::NotReached => false,
-        };
+        let needs_person = why.needs_person();
         if needs_person && !self.told_hold && self.rec.open_handoff().is_some() {
             self.told_hold = true;
             let name = &self.rec.name;
@@ -184,6 +163,28 @@ impl Session {
         }
     }
 
+    /// Whether a message is about to begin a turn: it waits for nobody, so an agent that is idle is
+    /// not idle for long.
+    pub fn has_message_due(&self) -> bool {
+        let said = |m: &&Message| m.meta.purpose == Purpose::Said;
+        self.queue
+            .iter()
+            .filter(said)
+            .any(|m| match &m.meta.state {
+                MessageState::Queued => true,
+                // the reason is of before, and is over once the agent is idle
+                MessageState::Held { why } => !why.needs_person() && *why != Hold::NotReached,
+                MessageState::Written { why, .. } => why.is_none(),
+                // it has it, and its turn was not heard to begin; what a Stop hook was answered may
+                // wait for another prompt
+                MessageState::Submitted { way, .. } => *way != Way::StopAnswer,
+                MessageState::Consumed { .. }
+                | MessageState::Expired
+                | MessageState::Withdrawn
+                | MessageState::Failed { .. } => false,
+            })
+    }
+
     pub(super) fn fail(&mut self, id: &MessageId, reason: String, now: Timestamp) {
         let Some(message) = self.queue.iter().find(|m| &m.meta.id == id) else {
             return;
@@ -198,7 +199,7 @@ impl Session {
         match from {
             Sender::Person => self.notify(NoticeKind::MessageFailed, text),
             Sender::Session { id: to, .. } => {
-                let message = self.own_message(format!("fail-{id}"), format!("[sm: {text}]"));
+                let message = self.own_message(format!("fail-{id}"), format!("your {text}"));
                 if let Some(message) = message {
                     self.effect(Effect::Tell { to, message });
                 }
@@ -221,11 +222,15 @@ impl Session {
     }
 
     /// A message of `sm` itself. The id is derived from what it is about, so that after a crash
-    /// the same notice is the same message.
+    /// the same notice is the same message; whatever it says, it is known by [`words::is_of_sm`].
     pub(super) fn own_message(&self, about: String, text: String) -> Option<NewMessage> {
         let mut id = format!("{}-{about}", self.rec.id);
         id.truncate(64);
         let id = MessageId::new(id).ok()?;
+        let text = match words::is_of_sm(&text) {
+            true => text,
+            false => words::notice(&text),
+        };
         Some(NewMessage::of_sm(id, text, Mode::Sequential))
     }
 

@@ -148,6 +148,11 @@ impl Session {
                 self.close_handoff(HandoffState::Abandoned, why, now);
                 false
             }
+            (Course::Forward, HandoffState::Prompted) if self.wake_is_unrecorded() => {
+                let why = "the successor ended; its record is asked whether it has the prompt";
+                self.handoff_step(why, now);
+                false
+            }
             (Course::Forward, HandoffState::Prompted) => {
                 self.handoff_done("the successor had its prompt when it ended", now);
                 false
@@ -219,6 +224,14 @@ impl Session {
             self.prepared_without(now);
         }
         match state {
+            // it is asked before the agent begins, or looked for in its conversation
+            HandoffState::Prompted if self.wake_is_unrecorded() => {
+                if let Some(handoff) = self.rec.handoff.as_mut() {
+                    handoff.prompted_at = Some(now);
+                }
+                self.handoff_changed();
+                false
+            }
             HandoffState::Prompted => {
                 self.handoff_done("the successor had its prompt", now);
                 false

@@ -5,7 +5,7 @@
 //! dropped with it.
 
 use super::{Flight, Session};
-use crate::handoff::{Course, HandoffState, InContext};
+use crate::handoff::{Course, Handoff, HandoffState, InContext};
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::{ClearProof, Input};
@@ -330,6 +330,42 @@ impl Session {
         if let Some(document) = document {
             self.handoff_step(&format!("document: {document}"), now);
         }
+    }
+
+    /// That message was the prompt by which the successor of the present handoff was begun.
+    pub(super) fn has_prompted_with(&self, id: &MessageId) -> bool {
+        let prompted = |h: &&Handoff| match h.state {
+            HandoffState::Prompted | HandoffState::Done => true,
+            HandoffState::Scheduled
+            | HandoffState::Prepared
+            | HandoffState::Cleared
+            | HandoffState::Replaced
+            | HandoffState::Cancelled
+            | HandoffState::Abandoned
+            | HandoffState::RolledBack
+            | HandoffState::Refused => false,
+        };
+        let handoff = self.rec.handoff.as_deref().filter(prompted);
+        handoff.is_some_and(|h| h.wake.as_ref() == Some(id))
+    }
+
+    /// The successor has ended, and its conversation lacks the prompt: the context is left, and
+    /// nobody has taken up what was handed over.
+    pub(super) fn wake_was_lost(&mut self, prompt: String, now: Timestamp) {
+        let Some(handoff) = self.rec.handoff.as_mut() else {
+            return;
+        };
+        handoff.state = HandoffState::Cleared;
+        handoff.course = Course::Forward;
+        handoff.prompted_at = None;
+        handoff.done_at = None;
+        handoff.wake_text = prompt;
+        if let Some(in_context) = handoff.in_context.as_mut() {
+            in_context.proof = None;
+        }
+        self.handoff_at = None;
+        let why = "the successor ended before it had written its prompt down: it is given again";
+        self.handoff_step(why, now);
     }
 
     pub(super) fn wake_failed(&mut self, now: Timestamp) {

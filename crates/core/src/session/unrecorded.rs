@@ -40,12 +40,14 @@ impl Session {
     /// A flight was proven: until the record shows it, its text is kept.
     pub(super) fn note_proven(&mut self, flight: &Flight, proof: Proof, now: Timestamp) {
         self.forget_unrecorded(&flight.messages);
-        let said = |id: &MessageId| {
-            let message = self.message(id);
-            message.is_some_and(|m| m.meta.purpose == Purpose::Said)
+        let worth = |id: &MessageId| match self.message(id).map(|m| m.meta.purpose) {
+            Some(Purpose::Said | Purpose::Wake) => true,
+            Some(Purpose::Clear | Purpose::Warning | Purpose::Alert | Purpose::Back) | None => {
+                false
+            }
         };
         let by_hook = proof == Proof::Hook && self.profile.has_transcript;
-        if !by_hook || !flight.messages.iter().any(said) {
+        if !by_hook || !flight.messages.iter().any(worth) {
             return;
         }
         if self.rec.unrecorded.len() >= MOST {
@@ -123,7 +125,10 @@ impl Session {
         for recorded in shown {
             self.drop_texts(&recorded.messages);
         }
-        self.journal_later();
+        match begun {
+            true => self.journal_later(),
+            false => self.journal(), // nobody reads that record again after a crash
+        }
     }
 
     /// What had gone back into the queue, and is in the record after all, is not given again.
@@ -142,9 +147,17 @@ impl Session {
             }
             let (way, proof) = (recorded.way, Proof::Transcript);
             self.set_message(id, MessageState::Consumed { way, proof }, now);
+            let open = self.rec.open_handoff();
+            if open.is_some_and(|h| h.wake.as_ref() == Some(id)) {
+                self.woken(proof, now);
+            }
         }
         self.drop_texts(&recorded.messages);
-        self.journal_later();
+        if recorded.launch == self.rec.launch && self.rec.state.is_live() {
+            self.journal_later();
+        } else {
+            self.journal(); // nobody reads that record again after a crash
+        }
     }
 
     fn drop_texts(&mut self, messages: &[MessageId]) {
@@ -153,6 +166,26 @@ impl Session {
                 message.text = String::new(); // the store has it
             }
         }
+    }
+
+    // ── the prompt of a handoff
+
+    fn unrecorded_wake(&self) -> Option<&Unrecorded> {
+        let wake = self.rec.open_handoff()?.wake.as_ref()?;
+        let gives = |u: &&Unrecorded| !u.returned && u.messages.contains(wake);
+        self.rec.unrecorded.iter().find(gives)
+    }
+
+    /// Whether only a hook has proven that the successor has its prompt.
+    pub(super) fn wake_is_unrecorded(&self) -> bool {
+        self.unrecorded_wake().is_some()
+    }
+
+    /// … and its process has ended since, so that its record has to be asked.
+    pub(super) fn wake_is_unasked(&self) -> bool {
+        let ended = !self.rec.state.is_live();
+        let wake = self.unrecorded_wake();
+        wake.is_some_and(|u| ended || u.launch != self.rec.launch)
     }
 
     // ── the end of a process
@@ -208,6 +241,9 @@ impl Session {
         if live && self.rec.process.is_none() {
             // whoever wrote it may still be ending
         } else if read {
+            if live {
+                self.forget_elsewhere();
+            }
             self.record_lacks(now);
         } else if live {
             // the next look reads it
@@ -217,6 +253,21 @@ impl Session {
             let text = "the agent's record cannot be read: whether it holds the last messages is not known; they are not given again";
             self.record_line(EntryKind::Problem, text);
             self.leave_unrecorded();
+            self.journal();
+        }
+    }
+
+    /// The record that can be read is of another conversation than they were given in: it says nothing
+    /// of them, and they are not given again.
+    fn forget_elsewhere(&mut self) {
+        let unasked = std::mem::take(&mut self.rec.unrecorded);
+        let (here, elsewhere) = unasked.into_iter().partition(|u| {
+            u.returned || u.launch == self.rec.launch || self.is_conversation_of(u)
+        });
+        self.rec.unrecorded = here;
+        let elsewhere: Vec<Unrecorded> = elsewhere;
+        for left in elsewhere {
+            self.drop_texts(&left.messages);
             self.journal();
         }
     }
@@ -235,19 +286,29 @@ impl Session {
         }
         let mut place = 0;
         let mut returned = 0;
+        let mut wakes = 0;
         for id in back {
             if self.give_back(&id, place, now) {
-                returned += 1;
                 place += 1;
+                match self.message(&id).map(|m| m.meta.purpose) {
+                    Some(Purpose::Wake) => wakes += 1,
+                    _ => returned += 1,
+                }
             }
         }
         self.journal();
+        let name = self.rec.name.clone();
+        let then = match ended {
+            true => format!("given again after: sm restore {name}"),
+            false => "given again".to_string(),
+        };
+        if wakes > 0 {
+            let text = format!(
+                "the handoff of {name} is not over: the successor ended before it had written its prompt down; it is {then}"
+            );
+            self.notify(NoticeKind::HandoffHeld, text);
+        }
         if returned > 0 {
-            let name = self.rec.name.clone();
-            let then = match ended {
-                true => format!("given again after: sm restore {name}"),
-                false => "given again".to_string(),
-            };
             let text = format!(
                 "{returned} message(s) for {name}: the agent ended before it had written them down; {then}"
             );
@@ -255,7 +316,9 @@ impl Session {
         }
     }
 
-    /// Back into the queue, before what came later. False: it was lost twice, or is unknown.
+    /// Back into the queue, before what came later. False: it was lost twice, or is unknown. The
+    /// prompt of a handoff is given as often as somebody starts the agent again: without it the
+    /// successor has nothing to go on from.
     fn give_back(&mut self, id: &MessageId, place: usize, now: Timestamp) -> bool {
         let Some(mut message) = self.take_proven(id) else {
             return false;
@@ -263,8 +326,12 @@ impl Session {
         let again = std::mem::replace(&mut message.meta.returned, true);
         message.meta.taken = None;
         message.meta.interrupted = false;
+        let wake = message.meta.purpose == Purpose::Wake;
+        if wake {
+            self.wake_was_lost(message.text.clone(), now);
+        }
         self.queue.insert(place.min(self.queue.len()), message);
-        if again {
+        if again && !wake {
             self.forget_unrecorded(std::slice::from_ref(id));
             let reason = "the agent ended twice before it had written it down; it is not in its conversation";
             self.fail(id, reason.into(), now);
@@ -277,11 +344,16 @@ impl Session {
     /// Takes a message out of where it lies as proven, with its text.
     fn take_proven(&mut self, id: &MessageId) -> Option<Message> {
         let proven = |m: &Message| &m.meta.id == id && m.meta.state.reached_agent();
+        let of_handoff = self.message(id).map(|m| m.meta.purpose) == Some(Purpose::Wake);
+        if of_handoff && !self.has_prompted_with(id) {
+            return None; // another handoff, or another prompt of this one, has followed
+        }
         if let Some(at) = self.queue.iter().position(proven) {
             return Some(self.queue.remove(at));
         }
         let at = self.finals.iter().position(proven)?;
-        if self.finals[at].text.is_empty() || self.finals[at].meta.purpose != Purpose::Said {
+        let said = self.finals[at].meta.purpose == Purpose::Said;
+        if self.finals[at].text.is_empty() || !(said || of_handoff) {
             return None;
         }
         self.finals.remove(at)
@@ -292,6 +364,13 @@ impl Session {
         let ours = self.given(messages, way);
         comparable::same(text, &ours)
             || comparable::holds(text, &ours)
-            || (way == Way::Paste && comparable::is_stripped(text, &ours))
+            || match way {
+                // an agent takes not all characters of a prompt; and a person's words, or those of
+                // the agent itself, may stand around it
+                Way::Paste | Way::LaunchArgument | Way::Mailbox => {
+                    comparable::holds_stripped(text, &ours)
+                }
+                Way::HookAnswer | Way::StopAnswer => false, // these keep every byte
+            }
     }
 }

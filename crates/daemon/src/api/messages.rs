@@ -5,6 +5,7 @@ use super::{ApiError, Shared, read, sessions};
 use crate::actor::Wake;
 use crate::caller::{self, Caller, Connection};
 use crate::hub::Handle;
+use crate::reply::Answer;
 use crate::{clock, view};
 use axum::body::Bytes;
 use axum::extract::{Path, Query, State};
@@ -279,8 +280,6 @@ pub struct ReplyQuery {
     timeout_ms: Option<u64>,
 }
 
-/// A turn that said nothing is over when the session has been idle for so long.
-const SILENT: i64 = 5_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(100);
 
 /// What the agent answered to a message, once the turn that took it has ended. Not waited for if
@@ -301,28 +300,19 @@ pub async fn reply(
         let record = handle.now().record.clone();
         let idle = record.state == sm_core::State::Idle && !record.turn_open;
         let stands = matches!(record.state, sm_core::State::Waiting(_)) || !record.state.is_live();
-        let quiet = clock::now().since(record.since) >= SILENT;
-        let mut said = None;
-        if arrived && idle {
-            said = crate::reply::said(&handle, Some(&view.text)).await;
-        }
-        let heard = said
-            .as_ref()
-            .is_some_and(|said| said.heard && said.text().is_some());
-        let done = arrived && idle && (heard || quiet);
+        let answer = match arrived && idle {
+            true => crate::reply::answer(&hub, &handle, &view.text).await,
+            false => Answer::NotYet,
+        };
+        let done = answer != Answer::NotYet;
         if done || failed || stands || tokio::time::Instant::now() >= deadline {
-            let reply = match said {
-                Some(said) if said.heard => said.text().map(str::to_owned),
-                // the record has the message in other words: the last turn is its turn
-                Some(_) if done => {
-                    let last = crate::reply::said(&handle, None).await;
-                    last.and_then(|last| last.text().map(str::to_owned))
-                }
-                Some(_) | None => None,
+            let reply = match answer {
+                Answer::Said(text) => Some(text),
+                Answer::Silence | Answer::NotYet => None,
             };
             return Ok(Json(ReplyView {
                 done,
-                reply: reply.filter(|_| done),
+                reply,
                 message: view,
                 session: sessions::view(&hub, &handle),
             }));

@@ -1,6 +1,8 @@
 //! Waiting for a state of a session.
 
 use super::{ApiError, Shared, read, sessions};
+use crate::actor::Published;
+use crate::hub::Handle;
 use crate::reply;
 use axum::Json;
 use axum::extract::{Path, Query, State};
@@ -27,6 +29,34 @@ const STATES: [&str; 8] = [
     "lost",
 ];
 
+/// Whether it is in that state, as somebody who waits for it means it.
+fn is_in(published: &Published, state: &str) -> bool {
+    // what is about to begin a turn was there before whoever waits
+    let lasts = state != "idle" || !published.has_message_due;
+    published.record.word() == state && lasts
+}
+
+/// Waits until it has that state, or will not have it any more. False: it is gone.
+async fn reaches(hub: &Shared, handle: &Handle, state: &str) -> bool {
+    let mut seen = handle.subscribe();
+    loop {
+        // an ended session will not become idle by waiting
+        let reached = seen.wait_for(|p| is_in(p, state) || !p.record.state.is_live());
+        if reached.await.is_err() {
+            return false;
+        }
+        if state == "idle" {
+            // whoever waits for the end of a turn wants to read what it said
+            reply::shown(hub, handle).await;
+        }
+        // the next message may have begun another turn meanwhile
+        let now = handle.now();
+        if is_in(&now, state) || !now.record.state.is_live() {
+            return true;
+        }
+    }
+}
+
 pub async fn wait(
     State(hub): State<Shared>,
     Path(wanted): Path<String>,
@@ -40,20 +70,13 @@ pub async fn wait(
         ));
     }
     let patience = Duration::from_millis(query.timeout_ms.unwrap_or(600_000).min(86_400_000));
-    let mut seen = handle.subscribe();
-    let target = query.state.clone();
-    let reached = seen.wait_for(|p| {
-        // an ended session will not become idle by waiting
-        p.record.word() == target || !p.record.state.is_live()
-    });
+    let deadline = tokio::time::Instant::now() + patience;
     let reached = tokio::select! {
-        reached = tokio::time::timeout(patience, reached) => matches!(reached, Ok(Ok(_))),
+        reached = tokio::time::timeout_at(deadline, reaches(&hub, &handle, &query.state)) => {
+            matches!(reached, Ok(true))
+        }
         () = hub.stop.cancelled() => return Err(ApiError::gone()),
     };
-    if reached && query.state == "idle" {
-        // whoever waits for the end of a turn wants to read what it said
-        let _ = tokio::time::timeout(patience, reply::shown(&hub, &handle)).await;
-    }
     let view = sessions::view(&hub, &handle);
     if reached && view.state == query.state {
         return Ok(Json(view).into_response());
@@ -64,6 +87,14 @@ pub async fn wait(
             format!(
                 "{} will not become {}: it is {}",
                 view.name, query.state, view.state
+            ),
+        )
+    } else if view.state == query.state {
+        (
+            StatusCode::REQUEST_TIMEOUT,
+            format!(
+                "{} is {}, but a message is about to begin its next turn, or what it said last cannot be read yet",
+                view.name, view.state
             ),
         )
     } else {

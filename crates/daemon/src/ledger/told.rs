@@ -4,7 +4,7 @@
 use super::Kept;
 use crate::hub::{Handle, Hub, lock};
 use sm_core::{Message, MessageMeta, Purpose, Sender, Timestamp, words};
-use sm_ledger::{Interrupt, Ledger, Told};
+use sm_ledger::{Interrupt, Interrupts, Ledger, Told};
 use sm_store::{MessageRow, Which};
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -37,15 +37,24 @@ impl Messages {
         self.0.is_some()
     }
 
-    /// When sm has interrupted the agent, for which the record shows a person. None: nobody knows.
-    pub(super) fn interrupts(&self) -> Option<Vec<Interrupt>> {
-        let rows = self.0.as_ref()?.iter();
-        let metas = rows.filter_map(|row| serde_json::from_str::<MessageMeta>(&row.meta).ok());
-        let interrupts = metas.filter(|meta| meta.interrupted).map(|meta| Interrupt {
+    /// When sm may have interrupted the agent, for which the record shows a person. None: nobody
+    /// knows.
+    pub(super) fn interrupts(&self) -> Option<Interrupts> {
+        let rows = self.0.as_ref()?;
+        let metas = rows.iter();
+        let metas = metas.filter_map(|row| serde_json::from_str::<MessageMeta>(&row.meta).ok());
+        let metas: Vec<MessageMeta> = metas.collect();
+        // what came before the oldest of them was not looked at
+        let oldest = metas.iter().map(|meta| meta.created_at).min();
+        let by_sm = |meta: &&MessageMeta| meta.interrupted || meta.may_have_interrupted;
+        let interrupts = metas.iter().filter(by_sm).map(|meta| Interrupt {
             from: meta.created_at,
             until: meta.taken.map(|(_, at)| at),
         });
-        Some(interrupts.collect())
+        Some(Interrupts {
+            by_sm: interrupts.collect(),
+            known_since: oldest.filter(|_| rows.len() >= LOOKED_AT),
+        })
     }
 
     /// What was told to that context, in the order in which it was.
@@ -100,7 +109,7 @@ pub(super) fn completed<'a>(kept: &'a Kept, messages: &Messages) -> Cow<'a, Kept
     kept.with_ledgers(ledger, before)
 }
 
-fn attributed<'a>(ledger: Cow<'a, Ledger>, interrupts: &[Interrupt]) -> Cow<'a, Ledger> {
+fn attributed<'a>(ledger: Cow<'a, Ledger>, interrupts: &Interrupts) -> Cow<'a, Ledger> {
     let attributed = match ledger.with_interrupts(interrupts) {
         Cow::Borrowed(_) => None,
         Cow::Owned(attributed) => Some(attributed),
@@ -167,5 +176,27 @@ mod tests {
         assert!(texts[3].starts_with("[sm: message from web;"), "{texts:?}");
         assert!(texts[3].ends_with("\nfrom a friend"), "{texts:?}");
         assert_eq!(texts.len(), 4);
+    }
+
+    #[test]
+    fn what_is_older_than_the_messages_that_were_looked_at_is_nobodys() {
+        let at = |id: usize, created: usize, more: &str| {
+            let id = format!("m{id}");
+            let one = row(&id, "go on", r#""from":{"kind":"person"},"raw":false"#);
+            let created = format!(r#""created_at":{created}{more},"#);
+            MessageRow {
+                meta: one.meta.replace(r#""created_at":1,"#, &created),
+                ..one
+            }
+        };
+        let few = vec![at(1, 500, ""), at(2, 600, r#","may_have_interrupted":true"#)];
+        let known = Messages(Some(few)).interrupts().unwrap();
+        assert_eq!(known.known_since, None, "these are all");
+        let from: Vec<i64> = known.by_sm.iter().map(|one| one.from.0).collect();
+        assert_eq!(from, [600]);
+        let many = (0..LOOKED_AT).map(|n| at(n, 1_000 + n, "")).collect();
+        let known = Messages(Some(many)).interrupts().unwrap();
+        assert_eq!(known.known_since, Some(Timestamp(1_000)));
+        assert_eq!(Messages(None).interrupts(), None);
     }
 }

@@ -18,6 +18,14 @@ pub struct Interrupt {
     pub until: Option<Timestamp>,
 }
 
+/// All that is known of what sm has interrupted.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Interrupts {
+    pub by_sm: Vec<Interrupt>,
+    /// What was before this was not looked at. None: everything was.
+    pub known_since: Option<Timestamp>,
+}
+
 impl Interrupt {
     fn holds(&self, at: Timestamp) -> bool {
         at.plus(SLACK) >= self.from && self.until.is_none_or(|until| at <= until.plus(SLACK))
@@ -25,10 +33,16 @@ impl Interrupt {
 }
 
 impl Ledger {
-    /// The same ledger, knowing what sm has interrupted, and that it has interrupted nothing else.
-    pub fn with_interrupts(&self, interrupts: &[Interrupt]) -> Cow<'_, Self> {
+    /// The same ledger, knowing what sm has interrupted, and that it has interrupted nothing else in
+    /// the time that is known.
+    pub fn with_interrupts(&self, interrupts: &Interrupts) -> Cow<'_, Self> {
         let by_sm = |at: Option<Timestamp>| {
-            at.is_some_and(|at| interrupts.iter().any(|interrupt| interrupt.holds(at)))
+            let mut all = interrupts.by_sm.iter();
+            at.is_some_and(|at| all.any(|interrupt| interrupt.holds(at)))
+        };
+        let is_known = |at: Timestamp| {
+            let since = interrupts.known_since;
+            since.is_none_or(|since| at >= since.plus(SLACK))
         };
         let open = |by: StoppedBy| by == StoppedBy::Unknown;
         let interrupted = self.interrupted && by_sm(self.interrupted_at);
@@ -40,8 +54,8 @@ impl Ledger {
         for stopped in ledger.prose.stopped.iter_mut().filter(|s| open(s.by)) {
             stopped.by = match (by_sm(stopped.time), stopped.time) {
                 (true, _) => StoppedBy::Sm,
-                (false, Some(_)) => StoppedBy::Person,
-                (false, None) => StoppedBy::Unknown,
+                (false, Some(at)) if is_known(at) => StoppedBy::Person,
+                (false, Some(_) | None) => StoppedBy::Unknown,
             };
         }
         Cow::Owned(ledger)
@@ -81,6 +95,14 @@ mod tests {
         );
         ledger.add(at(3, time), &Record::Interrupted);
         ledger
+    }
+
+    fn known(ledger: &Ledger, by_sm: &[Interrupt], since: Option<Timestamp>) -> Ledger {
+        let interrupts = Interrupts {
+            by_sm: by_sm.to_vec(),
+            known_since: since,
+        };
+        ledger.with_interrupts(&interrupts).into_owned()
     }
 
     #[test]
@@ -126,17 +148,26 @@ mod tests {
         ];
         for (said, at, interrupts, expected) in cases {
             let ledger = stopped_at(at, said);
-            let known = match interrupts {
-                Some(interrupts) => ledger.with_interrupts(interrupts),
+            let ledger = match interrupts {
+                Some(interrupts) => Cow::Owned(known(&ledger, interrupts, None)),
                 None => Cow::Borrowed(&ledger),
             };
-            let text = document(&known, &Frame::default(), 9_500);
+            let text = document(&ledger, &Frame::default(), 9_500);
             assert!(text.contains(expected), "{expected}: {text}");
             let of_person = expected.starts_with("The person");
             assert_eq!(text.contains("The person refused"), of_person, "{text}");
             assert!(!text.contains("The person interrupted"), "{text}");
         }
-        let known = stopped_at(100_000, plain);
-        assert!(known.interrupted && !known.with_interrupts(&urgent).interrupted);
+        let ledger = stopped_at(100_000, plain);
+        assert!(ledger.interrupted && !known(&ledger, &urgent, None).interrupted);
+        // sm may have done what is older than anything that was looked at
+        for (since, expected) in [
+            (50_000, "The person refused"),
+            (200_000, "Refused or interrupted before it ended"),
+        ] {
+            let ledger = known(&ledger, &[], Some(Timestamp(since)));
+            let text = document(&ledger, &Frame::default(), 9_500);
+            assert!(text.contains(expected), "{expected}: {text}");
+        }
     }
 }

@@ -17,7 +17,7 @@ mod tools;
 mod work;
 
 pub use files::{Files, Touched, Use};
-pub use interrupts::Interrupt;
+pub use interrupts::{Interrupt, Interrupts};
 pub use links::Links;
 pub use names::{Name, Names};
 pub use people::{Directive, People};

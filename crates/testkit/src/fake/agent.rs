@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::answer::{Answer, Ended};
-use super::files::{Paths, StatusFile, append, timestamp, uuid};
+use super::files::{LateLines, Paths, StatusFile, append, timestamp, uuid};
 use super::hooks::{self, Surroundings};
 use super::messages::{Job, Msg, Shared, Status};
 use super::options::{Beginning, Knobs, Options};
@@ -33,6 +33,7 @@ pub(super) struct Agent {
     pub(super) conversation: Conversation,
     status_file: Option<StatusFile>,
     status_line: StatusLine,
+    late_lines: Option<LateLines>,
 }
 
 /// One context window.
@@ -84,6 +85,8 @@ impl Agent {
         let status_file = (!knobs.no_status_file)
             .then(|| StatusFile::new(&paths).ok())
             .flatten();
+        let lag = Duration::from_millis(knobs.late_record_ms);
+        let late_lines = (!lag.is_zero()).then(|| LateLines::new(lag));
         let conversation = Conversation::new(id);
         let status_line = StatusLine::new(ui.clone());
         Self {
@@ -97,6 +100,7 @@ impl Agent {
             conversation,
             status_file,
             status_line,
+            late_lines,
         }
     }
 
@@ -388,9 +392,15 @@ impl Agent {
             self.conversation.records += 1;
         }
         let lost = self.conversation.prompts >= self.knobs.unrecorded_prompt;
-        if !self.knobs.no_transcript && !lost {
+        if self.knobs.no_transcript || lost {
+            return;
+        }
+        match &self.late_lines {
+            Some(late) => late.append(self.transcript(), record),
             // a full disk must not end the turn
-            let _ = append(&self.transcript(), &record);
+            None => {
+                let _ = append(&self.transcript(), &record);
+            }
         }
     }
 
@@ -412,6 +422,20 @@ impl Agent {
     /// Lines that stay on the screen.
     pub(super) fn say(&self, lines: impl IntoIterator<Item = String>) {
         self.tell(Msg::Lines(lines.into_iter().collect()));
+    }
+
+    /// The same for what the model says, as late as it is to be drawn.
+    pub(super) fn say_late(&self, lines: impl IntoIterator<Item = String>) {
+        let (ui, msg) = (self.ui.clone(), Msg::Lines(lines.into_iter().collect()));
+        match Duration::from_millis(self.knobs.late_answer_ms) {
+            Duration::ZERO => self.tell(msg),
+            lag => {
+                thread::spawn(move || {
+                    thread::sleep(lag);
+                    ui.send(msg)
+                });
+            }
+        }
     }
 
     pub(super) fn tell(&self, msg: Msg) {

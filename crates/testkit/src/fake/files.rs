@@ -3,6 +3,9 @@
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Sender};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -70,6 +73,30 @@ pub(super) fn append(path: &Path, line: &Value) -> io::Result<()> {
         }
     };
     file.write_all(format!("{line}\n").as_bytes())
+}
+
+/// Lines that are appended some time after they were made, in order; what waits at the end of the
+/// process is lost.
+pub(super) struct LateLines {
+    lag: Duration,
+    lines: Sender<(Instant, PathBuf, Value)>,
+}
+
+impl LateLines {
+    pub(super) fn new(lag: Duration) -> Self {
+        let (lines, waiting) = mpsc::channel::<(Instant, PathBuf, Value)>();
+        thread::spawn(move || {
+            for (due, path, line) in waiting {
+                thread::sleep(due.saturating_duration_since(Instant::now()));
+                let _ = append(&path, &line);
+            }
+        });
+        Self { lag, lines }
+    }
+
+    pub(super) fn append(&self, path: PathBuf, line: Value) {
+        let _ = self.lines.send((Instant::now() + self.lag, path, line));
+    }
 }
 
 /// The status file of this process.

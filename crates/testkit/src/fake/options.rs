@@ -14,6 +14,8 @@
 //! | `no_mailbox` | background hooks that could wake it are not started |
 //! | `no_status_file`, `no_transcript`, `no_title` | these sources are missing |
 //! | `unrecorded_prompt=N` | from the Nth prompt of a conversation on nothing reaches the transcript |
+//! | `late_record_ms=N` | what is said reaches the transcript so much later |
+//! | `late_answer_ms=N` | what the model says is drawn so much later, also after the turn has ended |
 //! | `restore_on_escape` | Escape during a stall puts the prompt back into the composer |
 //! | `die_on_prompt=N` | the process kills itself when the Nth prompt is submitted |
 //! | `deaf` | SIGTERM is shown and does not end it |
@@ -110,6 +112,8 @@ pub(super) struct Knobs {
     pub no_transcript: bool,
     pub no_title: bool,
     pub unrecorded_prompt: u32,
+    pub late_record_ms: u64,
+    pub late_answer_ms: u64,
     pub restore_on_escape: bool,
     pub die_on_prompt: u32,
     pub deaf: bool,
@@ -137,6 +141,8 @@ impl Default for Knobs {
             no_transcript: false,
             no_title: false,
             unrecorded_prompt: u32::MAX,
+            late_record_ms: 0,
+            late_answer_ms: 0,
             restore_on_escape: false,
             die_on_prompt: 0,
             deaf: false,
@@ -179,6 +185,8 @@ impl Knobs {
                 "no_transcript" => knobs.no_transcript = on,
                 "no_title" => knobs.no_title = on,
                 "unrecorded_prompt" => knobs.unrecorded_prompt = small,
+                "late_record_ms" => knobs.late_record_ms = number,
+                "late_answer_ms" => knobs.late_answer_ms = number,
                 "restore_on_escape" => knobs.restore_on_escape = on,
                 "die_on_prompt" => knobs.die_on_prompt = small,
                 "deaf" => knobs.deaf = on,

@@ -238,7 +238,7 @@ impl Agent {
         while let Some(step) = todo.pop_front() {
             let cut = match step {
                 Step::Say(text) => {
-                    self.say([format!("● {}", indented(&text)), String::new()]);
+                    self.say_late([format!("● {}", indented(&text)), String::new()]);
                     self.answered(&json!({"type": "text", "text": text}), "end_turn");
                     said = Some(text);
                     None

@@ -105,6 +105,8 @@ pub struct Agent {
     pub composer: Pieces,
     /// It shows something else than what stands in its composer.
     pub draws_otherwise: bool,
+    /// Until then nothing that can be seen of it proves that it is idle.
+    pub blurred_until: i64,
     /// How it shows that its clear takes long.
     pub slow: Option<Slow>,
     /// A draft that was put aside; the next submit brings it back.
@@ -152,6 +154,7 @@ impl Agent {
             current: 0,
             composer: Vec::new(),
             draws_otherwise: false,
+            blurred_until: 0,
             slow: None,
             stash: None,
             dialog: None,

@@ -5,7 +5,7 @@ use super::options::Mutation;
 use super::world::{Item, World, tr};
 use sm_core::ids::{Process, SessionId, Timestamp};
 use sm_core::message::{Message, NewMessage};
-use sm_core::signal::{Evidence, Origin};
+use sm_core::signal::{Activity, Evidence, Origin};
 use sm_core::{
     Effect, Event, LaunchPlan, MessageChange, NoticeKind, Outcome, Persist, Record, Session,
 };
@@ -167,6 +167,7 @@ impl World {
                 let mut evidence = self
                     .agent
                     .evidence(ours.as_deref(), self.now, transcript_read);
+                self.blur(&mut evidence);
                 // asked of the process that the session knows
                 let own = self.daemon.session.record().process;
                 evidence.alive = own.map(|own| self.agent.process == Some(own));
@@ -179,6 +180,21 @@ impl World {
             }
             Input::Probed { probe, evidence } => {
                 self.step_session(Event::Probed { probe, evidence })
+            }
+        }
+    }
+
+    /// What can be seen of the agent does not say what it does, for a while.
+    fn blur(&mut self, evidence: &mut Evidence) {
+        if self.fault(self.options.faults.never_proves_idle) {
+            self.agent.blurred_until = self.now + self.rng.between(1_000, 25_000);
+            tr!(self, "fault: nothing proves that it is idle");
+        }
+        if self.now < self.agent.blurred_until && self.agent.activity() == Activity::Idle {
+            evidence.status = None;
+            evidence.title = Activity::Unknown;
+            if let Some(screen) = evidence.screen.as_mut() {
+                screen.activity = Activity::Unknown;
             }
         }
     }

@@ -40,6 +40,8 @@ pub struct Row {
     left: Vec<usize>,
     /// Messages that had been given to the agent before it was scheduled.
     given: Vec<usize>,
+    /// Successors that took its prompt and were killed before it was written down.
+    lost: u32,
     /// Where the session was when it was scheduled.
     from: usize,
     /// Nobody had told the session which conversation that is.
@@ -84,6 +86,7 @@ impl World {
             taken: Vec::new(),
             left: Vec::new(),
             given,
+            lost: 0,
             from,
             unnamed: believed.is_none(),
         });
@@ -93,7 +96,12 @@ impl World {
         if new {
             self.stats.handoffs += 1;
         }
-        if rank(now) < rank(before) || (!before.is_open() && now != before) {
+        let again = row.lost > 0
+            && now == HandoffState::Cleared
+            && matches!(before, HandoffState::Prompted | HandoffState::Done);
+        if again {
+            row.lost -= 1;
+        } else if rank(now) < rank(before) || (!before.is_open() && now != before) {
             let id = &handoff.id;
             self.fail(format!("handoff {id} went from {before:?} to {now:?}"));
         }
@@ -327,6 +335,21 @@ impl World {
         }
     }
 
+    /// The agent was killed before it had written that down.
+    pub(super) fn wake_lost(&mut self, text: &str) {
+        let Some(id) = self.wake_in(text) else {
+            return;
+        };
+        let current = self.agent.current;
+        let Some(row) = self.handoffs.rows.get_mut(&id) else {
+            return;
+        };
+        if let Some(at) = row.taken.iter().rposition(|taken| *taken == current) {
+            row.taken.remove(at);
+            row.lost += 1;
+        }
+    }
+
     /// No hook came and no record could be read: it was given again for safety.
     fn nobody_knows(&self, id: &HandoffId) -> bool {
         let wake = format!("{id}-wake");
@@ -371,7 +394,9 @@ impl World {
         }
         let record = self.daemon.session.record();
         let open = record.open_handoff()?;
-        (record.state != State::Exited).then(|| {
+        // of one that has ended it is asked whether its record has the prompt
+        let ended = record.state == State::Exited && open.state != HandoffState::Prompted;
+        (!ended).then(|| {
             let last = open.steps.last().map(|step| step.text.as_str());
             format!(
                 "handoff {} is {:?} ({:?}): {}",
@@ -393,7 +418,9 @@ impl World {
                 taken = row.taken.len().min(1); // that the clear had no effect was not to be seen
             }
             let right = match state {
-                HandoffState::Done | HandoffState::Prompted => taken == 1,
+                HandoffState::Done | HandoffState::Prompted => {
+                    taken == 1 || (taken > 1 && self.nobody_knows(id))
+                }
                 HandoffState::RolledBack => taken == 0,
                 HandoffState::Scheduled | HandoffState::Prepared | HandoffState::Cleared => {
                     taken <= 1 && self.daemon.session.record().state == State::Exited

@@ -166,6 +166,7 @@ impl World {
         conversation.said.truncate(kept);
         for text in lost {
             tr!(self, "fault: never written down: {text:?}");
+            self.wake_lost(&text);
             for sent in self.sent.iter_mut().filter(|s| text.contains(&s.mark)) {
                 sent.in_conversation = sent.in_conversation.saturating_sub(1);
                 sent.lost += 1;

@@ -50,8 +50,10 @@ pub struct Faults {
     pub enter_swallowed: u32,
     /// The composer shows something else than was pasted, for as long as it stands there.
     pub draws_otherwise: u32,
-    /// The agent strips invisible characters of a prompt, and normalises it.
+    /// The agent strips of a prompt what it does not know or cannot be seen.
     pub strips: u32,
+    /// For a while nothing that can be seen of the agent proves that it is idle.
+    pub never_proves_idle: u32,
     /// Everything that takes a while takes long.
     pub slow: u32,
     /// At every crash point.
@@ -233,6 +235,7 @@ impl Options {
             draws_otherwise: rewrites(3, 400),
             strips: rewrites(4, 1_000),
             document_dropped: rewrites(1, 600),
+            never_proves_idle: rewrites(2, 60),
             ..faults
         };
         Self {
@@ -269,7 +272,6 @@ impl Options {
             }
         };
         let faults = &mut options.faults;
-        faults.record_lost = 0; // a handoff's own prompts have their own way back
         faults.clear_ignored = some(2, 500);
         faults.clear_slow = some(3, 500);
         faults.prompt_vanishes = some(1, 900);

@@ -181,12 +181,18 @@ impl World {
         }
     }
 
+    /// What is private, unassigned or cannot be seen is left out of a prompt.
+    fn strip(&mut self, text: &mut String) {
+        let unknown = |c: char| matches!(c, '\u{378}' | '\u{e000}');
+        if self.agent.kind != AgentKind::Generic && self.fault(self.options.faults.strips) {
+            text.retain(|c| !comparable::is_ignorable(c) && !unknown(c));
+        }
+    }
+
     /// Enter on a text, by whoever.
     pub(super) fn submit(&mut self, mut pieces: Pieces) {
-        if self.agent.kind != AgentKind::Generic && self.fault(self.options.faults.strips) {
-            for (_, text) in &mut pieces {
-                text.retain(|c| !comparable::is_ignorable(c));
-            }
+        for (_, text) in &mut pieces {
+            self.strip(text);
         }
         for (_, text) in &mut pieces {
             self.drop_document(text);
@@ -492,7 +498,8 @@ impl World {
     }
 
     /// A background hook woke the agent.
-    pub(super) fn wake(&mut self, text: String) {
+    pub(super) fn wake(&mut self, mut text: String) {
+        self.strip(&mut text);
         match self.agent.stage {
             Stage::Off => {}
             Stage::Idle if self.agent.dialog.is_none() => {

@@ -399,7 +399,7 @@ impl World {
         } else if self.options.active_ms > 0 && self.rng.chance(80) {
             format!("/slash {mark}")
         } else if no % 3 == 1 {
-            format!("two\u{ad} lines\u{200b}\nof {mark}\u{fe0f}")
+            format!("two\u{ad} lines\u{200b}\nof {mark}\u{fe0f} \u{e000}\u{378}")
         } else {
             format!("do {mark}")
         };

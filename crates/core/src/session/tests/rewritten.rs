@@ -111,6 +111,145 @@ fn a_screen_that_never_shows_the_composer_again_is_told() {
     assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
 }
 
+/// Idle by its hook, and nothing that can be seen of it says so.
+fn unproven(composer: Composer) -> Evidence {
+    let mut seen = screen(composer, Activity::Unknown);
+    seen.status = None;
+    seen
+}
+
+fn told(outcome: &Outcome) -> usize {
+    let notice = |e: &&Effect| matches!(e, Effect::Notify(_));
+    outcome.effects.iter().filter(notice).count()
+}
+
+#[test]
+fn an_agent_that_never_proves_idle_is_told_and_holds_up_nobody_for_ever() {
+    let mut b = Bench::idle();
+    b.send("m1", "hello");
+    b.send("m2", "and then this");
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    b.was_pasted(1);
+    let mut notices = 0;
+    for _ in 0..12 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            notices += told(&b.evidence(unproven(Composer::Empty)));
+        }
+    }
+    let (way, why) = (Way::Paste, Some(Hold::UnknownScreen));
+    assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
+    assert_eq!(notices, 1);
+    b.ends_unknown("m1", || unproven(Composer::Empty));
+    b.wait(20_000);
+    b.evidence(screen(Composer::Empty, Activity::Idle));
+    assert!(b.session.record().flight.is_some(), "the next one goes on");
+}
+
+#[test]
+fn what_the_mailbox_gave_to_an_agent_that_never_proves_idle_is_not_waited_for_for_ever() {
+    let mut b = Bench::idle();
+    let waiter = WaiterId(3);
+    b.hook(Signal::MailboxOpen { waiter });
+    b.send("m1", "hello");
+    b.evidence(screen(Composer::Draft, Activity::Idle));
+    let flight = b.session.record().flight.as_ref().unwrap().no;
+    b.on(Event::Mailed {
+        flight,
+        waiter,
+        taken: true,
+    });
+    let mut notices = 0;
+    for _ in 0..20 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            notices += told(&b.evidence(unproven(Composer::Empty)));
+        }
+    }
+    let (way, why) = (Way::Mailbox, Some(Hold::UnknownScreen));
+    assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
+    assert_eq!(notices, 1);
+    b.ends_unknown("m1", || unproven(Composer::Empty));
+}
+
+#[test]
+fn a_first_prompt_behind_a_screen_that_hides_its_composer_is_not_waited_for_for_ever() {
+    let mut b = Bench::new();
+    b.send("m1", "hello");
+    b.on(Event::LaunchAsked { fresh: false });
+    b.started(1);
+    b.begins(ContextSource::Startup);
+    for _ in 0..20 {
+        b.wait(1_000);
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Hidden, Activity::Idle));
+        }
+    }
+    let (way, why) = (Way::LaunchArgument, Some(Hold::UnknownScreen));
+    assert_eq!(b.receipt("m1"), MessageState::Written { way, why });
+    b.ends_unknown("m1", || screen(Composer::Hidden, Activity::Idle));
+}
+
+/// Given on the launch line, or through the mailbox: neither is entered by us.
+fn given_without_enter(text: &str) -> [(Way, Bench); 2] {
+    let mut launched = Bench::new();
+    launched.send("m1", text);
+    launched.on(Event::LaunchAsked { fresh: false });
+    launched.started(1);
+    launched.begins(ContextSource::Startup);
+    let mut mailed = Bench::idle();
+    let waiter = WaiterId(3);
+    mailed.hook(Signal::MailboxOpen { waiter });
+    mailed.send("m1", text);
+    mailed.evidence(screen(Composer::Draft, Activity::Idle));
+    let flight = mailed.session.record().flight.as_ref().unwrap().no;
+    mailed.on(Event::Mailed {
+        flight,
+        waiter,
+        taken: true,
+    });
+    [(Way::LaunchArgument, launched), (Way::Mailbox, mailed)]
+}
+
+#[test]
+fn a_prompt_without_our_enter_may_be_stripped_as_well() {
+    for (way, mut b) in given_without_enter("see \u{e000}there \u{378}now\u{fe0f}") {
+        b.accepts(match way {
+            Way::Mailbox => "<task-notification>see there now</task-notification>",
+            _ => "see there now",
+        });
+        let proof = Proof::Hook;
+        assert_eq!(b.receipt("m1"), MessageState::Submitted { way, proof });
+        let message = b.session.message(&MessageId::new("m1").unwrap()).unwrap();
+        let reason = message.meta.reason().unwrap_or_default();
+        assert!(reason.contains("U+E000"), "{way:?}: {reason}");
+        // its record has it as it was taken
+        b.on(Event::Facts(vec![Fact::UserText {
+            text: "see there now".into(),
+            came: Came::Prompt,
+            at: Some(b.now.plus(5)),
+        }]));
+        assert!(b.session.record().unrecorded.is_empty(), "{way:?}");
+        b.stops();
+        for _ in 0..30 {
+            b.wait(1_000);
+            if b.session.probe.is_some() {
+                let looked = b.evidence(screen(Composer::Empty, Activity::Idle));
+                assert!(!pasted(&looked), "{way:?} is given again");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_may_be_ours_without_our_enter_is_not_given_again() {
+    for (_, mut b) in given_without_enter("RUN: echo ran >> ran.txt") {
+        b.accepts("what an agent may make of it");
+        b.stops();
+        b.ends_unknown("m1", || screen(Composer::Empty, Activity::Idle));
+    }
+}
+
 #[test]
 fn a_message_that_nobody_can_read_fails_at_once_and_blocks_nobody() {
     for text in ["\u{1}\u{1b}\u{7}", "\u{200b}\u{feff}", " \u{fe0f}\n"] {

@@ -54,6 +54,51 @@ fn an_escape_that_was_not_pressed_is_pressed_later() {
     assert!(keys(&b.evidence(streaming())).is_empty(), "once is enough");
 }
 
+/// The daemon dies before it has heard whether the key was pressed, and the message waits again.
+#[test]
+fn an_escape_that_may_have_been_pressed_stays_known() {
+    let known = |b: &Bench| {
+        let message = b.session.message(&MessageId::new("m1").unwrap()).unwrap();
+        (message.meta.may_have_interrupted, message.meta.interrupted)
+    };
+    let mut b = Bench::working();
+    urgent(&mut b);
+    assert_eq!(known(&b), (false, false));
+    assert_eq!(keys(&b.evidence(streaming())), [Key::Escape]);
+    b.recovers();
+    assert_eq!(known(&b), (true, false), "it may be pressed again");
+    b.on(user_text("stop that", b.now));
+    b.is_killed(1, 9);
+    assert!(known(&b).0);
+}
+
+/// Whoever waits for the end of a turn does not mean the one before.
+#[test]
+fn a_message_that_begins_a_turn_is_due_and_one_that_waits_for_a_person_is_not() {
+    let mut b = Bench::working();
+    b.send("m0", "what waits for the turn's end");
+    b.on(Event::Facts(vec![Fact::TurnEnded {
+        broken: Some(BreakReason::Interrupted),
+        at: None,
+    }]));
+    assert_eq!(b.state(), "idle");
+    assert!(b.session.has_message_due(), "{:?}", b.receipt("m0"));
+    b.evidence(screen(Composer::Draft, Activity::Idle));
+    assert_eq!(b.receipt("m0"), MessageState::Held { why: Hold::Draft });
+    assert!(!b.session.has_message_due());
+
+    let mut b = Bench::idle();
+    assert!(!b.session.has_message_due());
+    b.send("m1", "hello");
+    assert!(b.session.has_message_due(), "queued");
+    b.paste();
+    assert_eq!(b.receipt("m1").word(), "written");
+    assert!(b.session.has_message_due());
+    b.accepts("hello");
+    b.stops();
+    assert_eq!((b.state(), b.session.has_message_due()), ("idle", false));
+}
+
 #[test]
 fn a_sign_that_came_too_early_to_be_believed_is_asked_for_again() {
     let mut b = Bench::working();

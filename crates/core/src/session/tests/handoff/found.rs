@@ -159,6 +159,8 @@ fn a_crash_without_a_document_to_hand_on_ends_the_session() {
 fn a_kill_after_the_successor_had_its_prompt_abandons_nothing() {
     let mut bench = Bench::prompted();
     bench.on(Event::KillAsked);
+    let wake = bench.wake_text();
+    bench.on(user_text(&wake, bench.now.plus(5))); // what its record says
     bench.exits(1, 143);
     assert_eq!(bench.handoff().state, HandoffState::Done);
 }
@@ -177,6 +179,7 @@ fn a_kill_while_the_successor_takes_its_prompt_waits_for_what_became_of_it() {
         if taken {
             let wake = bench.wake_text();
             bench.prompt_accepted("c2", &wake);
+            bench.on(user_text(&wake, bench.now.plus(5)));
         }
         bench.exits(1, 143);
         let expected = match taken {

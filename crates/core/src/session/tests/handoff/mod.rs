@@ -6,6 +6,7 @@ mod ended;
 mod failed;
 mod found;
 mod relaunch;
+mod unrecorded;
 mod unproven;
 
 use super::*;
