@@ -85,7 +85,10 @@ mod tests {
     #[test]
     fn rules_of_any_launch_are_known_again_and_nobody_elses() {
         let id = "6a0f7c1e-94b9-4841-b82f-a62cfb8efdc0";
-        let (run, handoffs) = (format!("/state/runs/{id}"), format!("/data/handoffs/{id}-*"));
+        let (run, handoffs) = (
+            format!("/state/runs/{id}"),
+            format!("/data/handoffs/{id}-*"),
+        );
         let all = rules(&["sm", "/opt/bin/sm"], &[&run, &handoffs]);
         assert_eq!(all.len(), 12);
         assert!(all.iter().all(|rule| is_ours(rule)), "{all:?}");

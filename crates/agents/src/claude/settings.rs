@@ -332,7 +332,10 @@ mod tests {
         let again = build("/sm-hook", None, Some(&first), &new);
         assert_eq!(again, build("/sm-hook", None, Some(&user), &new));
         // and without any, as it was
-        assert_eq!(build("/sm-hook", None, Some(&first), &[])["permissions"], user["permissions"]);
+        assert_eq!(
+            build("/sm-hook", None, Some(&first), &[])["permissions"],
+            user["permissions"]
+        );
         let ours_alone = build("/sm-hook", None, None, &old);
         let without = build("/sm-hook", None, Some(&ours_alone), &[]);
         assert_eq!(without.get("permissions"), None);

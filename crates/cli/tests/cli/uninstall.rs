@@ -77,7 +77,8 @@ fn put_by_agents(home: &Path) {
     let handoff = home.join(".local/share/claude-sessions/handoffs/20260202-notes");
     let folders = missing_folders(&handoff);
     fs::create_dir_all(&handoff).unwrap();
-    list.note_made(TraceKind::Handoff, &handoff, folders).unwrap();
+    list.note_made(TraceKind::Handoff, &handoff, folders)
+        .unwrap();
     fs::write(handoff.join("handoff.md"), "# Go on\n").unwrap();
     for file in [".current-session", ".restart-session", ".context-status"] {
         fs::write(home.join(".claude").join(file), "s:x\n").unwrap();
@@ -253,7 +254,10 @@ fn an_uninstall_leaves_no_alias_hook_or_service_behind_and_says_what_stays() {
         ("handoffs", ".claude/handoff"),
         ("state", ".local/state/sm"),
         ("rules", ".config/sm/agent.toml"),
-        ("a handoff", ".local/share/claude-sessions/handoffs/20260202-notes"),
+        (
+            "a handoff",
+            ".local/share/claude-sessions/handoffs/20260202-notes",
+        ),
     ] {
         assert!(used.at(path).exists(), "{file}");
         assert!(text(&done).contains(path), "{file}: {done:?}");

@@ -374,7 +374,10 @@ fn runs_with_the_same_settings_share_one_kept_file_with_nobodys_permissions() {
     assert_eq!(settings.get("permissions"), None, "{settings}");
 
     let given = first[0].to_string_lossy().into_owned();
-    for again in [vec!["run", "claude"], vec!["run", "claude", "--settings", &given]] {
+    for again in [
+        vec!["run", "claude"],
+        vec!["run", "claude", "--settings", &given],
+    ] {
         own.start_again(&again);
         own.tmux.call(&["kill-session", "-t", "=beside"]).unwrap();
         own.shows("❯");

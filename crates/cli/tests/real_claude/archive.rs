@@ -129,7 +129,12 @@ fn every_end_leaves_the_last_screen(world: &World) {
     let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
     Process::find(pid).unwrap().kill();
     world.wait_state("api", "exited");
-    found(world, "api", "otter-3051", "after it was killed from outside");
+    found(
+        world,
+        "api",
+        "otter-3051",
+        "after it was killed from outside",
+    );
 
     restored();
     found(world, "api", "otter-3051", "after the relaunch");

@@ -158,7 +158,11 @@ const SAID: [&str; 2] = ["NOT USER INPUT", "<task-notification>"];
 fn changed_white_space_is_a_prompt(world: &World) {
     world.start_idle("api", &FREE);
     for (text, arrives, told) in [
-        ("a\ttab, an emoji 👩‍👩‍👧 and é", "a    tab, an emoji 👩‍👩‍👧 and é", true),
+        (
+            "a\ttab, an emoji 👩‍👩‍👧 and é",
+            "a    tab, an emoji 👩‍👩‍👧 and é",
+            true,
+        ),
         (
             "diff\n+\tone\n-\ttwo\n \tthree\n+\tfour",
             "diff\n+    one\n-    two\n     three\n+    four",
@@ -171,9 +175,16 @@ fn changed_white_space_is_a_prompt(world: &World) {
         assert_eq!(message["way"], "paste", "{message}");
         assert!(message["label"].is_null(), "{message}");
         let reason = message["reason"].as_str().unwrap_or_default();
-        assert_eq!(reason.contains("changed its white space"), told, "{message}");
+        assert_eq!(
+            reason.contains("changed its white space"),
+            told,
+            "{message}"
+        );
         let request = world.request_with(arrives);
-        assert!(texts_of(&request).iter().any(|block| block == arrives), "{text:?}");
+        assert!(
+            texts_of(&request).iter().any(|block| block == arrives),
+            "{text:?}"
+        );
         for words in SAID {
             assert_eq!(occurrences(&request, words), 0, "{text:?}");
         }
@@ -236,7 +247,8 @@ fn a_draft_is_waited_for(world: World) {
         let message = world.message("api", &id);
         message["label"].is_string().then_some(message)
     };
-    let message = wait_until(DEADLINE, labelled).unwrap_or_else(|| panic!("{}", world.about("api")));
+    let message =
+        wait_until(DEADLINE, labelled).unwrap_or_else(|| panic!("{}", world.about("api")));
     assert_eq!(message["way"], "mailbox", "{message}");
     wait_composer(&world, "api", &format!("❯\u{a0}{draft}"));
 }

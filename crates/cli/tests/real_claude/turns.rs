@@ -34,8 +34,10 @@ fn texts_arrive_byte_for_byte_and_proven() {
         let request = world.request_with(text);
         assert!(
             // behind a line of its own where it would be a command
-            texts_of(&request).iter().any(|block| block == text
-                || block.strip_prefix("[sm: message 1 of 1]\n") == Some(text)),
+            texts_of(&request)
+                .iter()
+                .any(|block| block == text
+                    || block.strip_prefix("[sm: message 1 of 1]\n") == Some(text)),
             "{:?} is not a prompt of its own",
             shorten(text)
         );

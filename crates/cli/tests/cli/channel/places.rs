@@ -124,7 +124,12 @@ fn a_handoff_of_another_folder_is_offered_and_never_taken() {
         give(folder, &["hook", "SessionStart"], &payload)
     };
     let told = started("two", "startup");
-    for part in [id.as_str(), &one, "additionalContext", "unless the user asks"] {
+    for part in [
+        id.as_str(),
+        &one,
+        "additionalContext",
+        "unless the user asks",
+    ] {
         assert!(told.contains(part), "{part}: {told}");
     }
     assert_eq!(started("two", "resume"), "");
@@ -134,7 +139,10 @@ fn a_handoff_of_another_folder_is_offered_and_never_taken() {
     let handoffs = fs::read_dir(world.claude("handoff")).unwrap().flatten();
     let own = handoffs
         .map(|entry| entry.path())
-        .find(|path| path.to_string_lossy().contains("/one-") && path.extension().is_some_and(|e| e == "json"))
+        .find(|path| {
+            path.to_string_lossy().contains("/one-")
+                && path.extension().is_some_and(|e| e == "json")
+        })
         .unwrap();
     let mut manifest: Value = serde_json::from_slice(&fs::read(&own).unwrap()).unwrap();
     manifest["current"]["created_at"] = "2020-02-02T06:45:30Z".into();
