@@ -5,6 +5,7 @@
 //! an alias to nothing). *Content* holds somebody's words or work: it goes only if a person says so,
 //! and a file that somebody else has changed too stays.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -145,6 +146,7 @@ pub struct Stays {
 /// Takes out wiring; the file is as it was before, to the byte.
 pub fn unwire(paths: &Paths, traces: &[Trace], out: &mut Printer) -> Result<()> {
     let list = Footprint::of(paths);
+    let mut words = BTreeSet::new();
     for trace in traces {
         match trace.kind {
             TraceKind::ClaudeHooks | TraceKind::CodexHooks => {
@@ -153,10 +155,12 @@ pub fn unwire(paths: &Paths, traces: &[Trace], out: &mut Printer) -> Result<()> 
             TraceKind::Service => service::remove_file(&trace.path, out)?,
             TraceKind::Alias => {
                 let name = out.look.path(&trace.path.display().to_string());
-                out.line(&match alias::remove_from(&trace.path)? {
-                    true => format!("{name}: the aliases are removed"),
-                    false => format!("{name}: no aliases of sm's are in it"),
+                let removed = alias::remove_from(&trace.path)?;
+                out.line(&match removed.is_empty() {
+                    false => format!("{name}: the aliases are removed"),
+                    true => format!("{name}: no aliases of sm's are in it"),
                 })?;
+                words.extend(removed);
             }
             TraceKind::Channels
             | TraceKind::ChannelRegistry
@@ -165,6 +169,12 @@ pub fn unwire(paths: &Paths, traces: &[Trace], out: &mut Printer) -> Result<()> 
             | TraceKind::Handoff => continue,
         }
         list.taken_out(trace.kind, &trace.path);
+    }
+    if !words.is_empty() {
+        let words = words.into_iter().collect::<Vec<_>>().join(" ");
+        out.line(&format!(
+            "shells that are already open keep the aliases until they end: run `unalias {words}` there (fish: `functions --erase {words}`)"
+        ))?;
     }
     Ok(())
 }

@@ -186,11 +186,19 @@ impl Footprint {
     /// Before something is put there that can be taken out by itself.
     pub fn note(&self, kind: TraceKind, path: &Path) -> io::Result<()> {
         let path = std::path::absolute(path)?;
+        let folders = missing_folders(&path);
+        self.note_made(kind, &path, folders)
+    }
+
+    /// After something was put there whose name was not known before, with so many folders above it
+    /// that had to be made ([`missing_folders`]).
+    pub fn note_made(&self, kind: TraceKind, path: &Path, folders: usize) -> io::Result<()> {
+        let path = std::path::absolute(path)?;
         if self.find(kind, &path).is_some() {
             return Ok(());
         }
         self.write(&Trace {
-            folders: missing_folders(&path),
+            folders,
             ..Trace::found(kind, path)
         })
     }
@@ -324,7 +332,7 @@ impl Footprint {
 }
 
 /// How many folders above it will have to be made.
-fn missing_folders(path: &Path) -> usize {
+pub fn missing_folders(path: &Path) -> usize {
     path.ancestors()
         .skip(1)
         .take_while(|folder| !folder.exists())

@@ -210,7 +210,9 @@ pub fn alteration(given: &str, taken: &str) -> Option<String> {
     let total: usize = missing.values().sum();
     if total == 0 {
         let blank = |text: &str| -> String { text.split_whitespace().collect() };
+        let tabs = given.contains('\t') && !taken.contains('\t');
         return Some(match blank(&given_clean) == blank(&sanitize(taken)) {
+            true if tabs => "the agent changed its white space: tabs became blanks".into(),
             true => "the agent changed its white space".into(),
             false => "the agent normalised its characters (Unicode NFC)".into(),
         });
@@ -316,7 +318,16 @@ mod tests {
                 "ab",
                 Some("the agent removed 3 characters of it (U+0378, U+E000)"),
             ),
-            ("a\tb", "a    b", Some("the agent changed its white space")),
+            (
+                "a\tb",
+                "a    b",
+                Some("the agent changed its white space: tabs became blanks"),
+            ),
+            (
+                "a\u{2028}b",
+                "a\nb",
+                Some("the agent changed its white space"),
+            ),
             (
                 "e\u{301}",
                 "é",

@@ -30,6 +30,25 @@ struct Held<A> {
     due: Instant,
 }
 
+/// How a key was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Arrival {
+    /// Nothing else was there to be read, as with the keys of a person.
+    Alone,
+    /// Other keys were read with it, as with a paste that nothing marks as one.
+    InBatch,
+}
+
+impl Arrival {
+    /// Of the keys that one read has given.
+    pub fn of_read(keys: usize) -> Self {
+        match keys {
+            0 | 1 => Self::Alone,
+            _ => Self::InBatch,
+        }
+    }
+}
+
 /// What became of a key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressed {
@@ -94,9 +113,16 @@ impl<A> ConfirmKey<A> {
         }
     }
 
-    /// Enter says that the letter before it is all.
-    pub fn enter(&mut self) -> Option<A> {
-        self.held.take().map(|held| held.answer)
+    /// Enter says that the letter before it is all, if a person has pressed it: one that was read
+    /// together with other keys ends a line of a pasted text.
+    pub fn enter(&mut self, arrival: Arrival, now: Instant) -> Option<A> {
+        match arrival {
+            Arrival::Alone => self.held.take().map(|held| held.answer),
+            Arrival::InBatch => {
+                self.disturb(now);
+                None
+            }
+        }
     }
 
     /// The answer, if it has been alone for long enough. Everything typed has to be read first.
@@ -129,7 +155,7 @@ mod tests {
 
     use proptest::prelude::*;
 
-    use super::{ALONE, ConfirmKey, QUIET};
+    use super::{ALONE, Arrival, ConfirmKey, QUIET};
 
     fn meaning(key: char) -> Option<(char, bool)> {
         match key {
@@ -151,7 +177,7 @@ mod tests {
                 return Some(answer);
             }
             let answer = match key {
-                '\r' => question.enter(),
+                '\r' => question.enter(Arrival::Alone, now),
                 key => {
                     question.press(meaning(*key), now);
                     None
@@ -190,6 +216,38 @@ mod tests {
             (&[(400, 's'), (800, 'y')], Some(true)),
         ] {
             assert_eq!(answered(keys), expected, "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn an_enter_that_was_read_with_other_keys_answers_nothing() {
+        for (reads, expected) in [
+            (&["y", "\r"][..], Some(true)),
+            (&["y\r"], None),
+            (&["y\rmore"], None),
+            (&["y", "\rmore"], None),
+            (&["y\r", "\r"], None),
+        ] {
+            let start = Instant::now();
+            let mut question = ConfirmKey::default();
+            question.drawn(start);
+            let mut answer = None;
+            let mut now = start + QUIET;
+            for read in reads {
+                let arrival = Arrival::of_read(read.chars().count());
+                for key in read.chars() {
+                    answer = answer.or(match key {
+                        '\r' => question.enter(arrival, now),
+                        key => {
+                            question.press(meaning(key), now);
+                            None
+                        }
+                    });
+                }
+                now += Duration::from_millis(50);
+            }
+            let late = question.take_due(now + Duration::from_secs(3600));
+            assert_eq!(answer.or(late), expected, "{reads:?}");
         }
     }
 

@@ -6,14 +6,17 @@
 //! second: a line that was there at one look and is neither there nor written down later has been
 //! drawn over, and is said aside: after what is above the screen, before what is on it.
 //!
-//! A line that only counts, spins or grows is said as it ended, unless it stood for long.
+//! A line that only counts, spins or grows is said as it ended, unless it stood longer than what
+//! changes every second does.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
 use crate::line::{Line, hash, is_decoration, skeleton};
 
-/// A line that stood for so long is no spinner, even if it became another number. Milliseconds.
-const LONG: i64 = 10_000;
+/// A line that was seen for so long is no spinner and no clock, even if it became another number:
+/// such a line is there at two looks at most, and those are little more than a second apart.
+/// Milliseconds.
+const LONG: i64 = 1_500;
 /// Between two looks something may have been drawn so much later than the first, in milliseconds.
 const BETWEEN: i64 = 1_000;
 /// A shorter text may be part of another one by chance.
@@ -138,7 +141,10 @@ impl Standing {
         }
         let text = words(at.present.iter().map(|line| line.text.as_str()));
         let texts = gone.iter().map(|(stood, _)| &stood.line);
-        let counted = counted(texts.collect(), at.shown.iter().collect());
+        // What stood beside it has not come in its place.
+        let beside: HashSet<u32> = self.lines.iter().map(|s| hash(&s.line.text)).collect();
+        let is_new = |line: &&Line| !beside.contains(&hash(&line.text));
+        let counted = counted(texts.collect(), at.shown.iter().filter(is_new).collect());
         let mut known = HashSet::new();
         let vanished = gone.into_iter().filter(|(stood, _)| {
             let Stood { line, since, until } = stood;

@@ -13,6 +13,9 @@ use std::collections::HashMap;
 /// As the log's writer marks the time.
 const BETWEEN_MARKS: i64 = 1_000;
 
+/// A number may be a clock that changes every second: it is written down if it stood for so long.
+const NUMBER: i64 = 3_500;
+
 fn size() -> Size {
     Size::new(24, 6)
 }
@@ -29,13 +32,23 @@ enum Act {
 /// What came when, in milliseconds since the act before.
 type Script = Vec<(i64, Act)>;
 
+/// A word with a number in it: two of them differ as a clock does.
+fn number(n: usize) -> String {
+    format!("w{:03}q", n % 1_000)
+}
+
+fn is_number(word: &str) -> bool {
+    word.contains(|c: char| c.is_ascii_digit())
+}
+
 /// A word that no other text holds and that is no number.
 fn word(n: usize) -> String {
     let letter = |at: usize| char::from(b'a' + u8::try_from(n / at % 26).unwrap_or(0));
     format!("w{}{}{}q", letter(676), letter(26), letter(1))
 }
 
-/// Plays a script. The words that stood for a second, and everything that was written down.
+/// Plays a script. The words that stood for a second (numbers for longer), and everything that was
+/// written down.
 fn play(script: &Script) -> (Vec<String>, Vec<String>) {
     let mut readable = Readable::new(size());
     let mut lines: Vec<Line> = Vec::new();
@@ -45,7 +58,11 @@ fn play(script: &Script) -> (Vec<String>, Vec<String>) {
     for (pause, act) in script {
         now += pause;
         for (word, from) in &since {
-            if now - from >= 1_000 && !stood.contains(word) {
+            let long = match is_number(word) {
+                true => NUMBER,
+                false => 1_000,
+            };
+            if now - from >= long && !stood.contains(word) {
                 stood.push(word.clone());
             }
         }
@@ -157,12 +174,46 @@ fn what_counts_spins_and_grows_is_written_down_as_it_ended() {
 
 #[test]
 fn a_number_that_stood_for_long_is_no_spinner() {
+    for pause in [20_000, 5_000, 2_500] {
+        let script = vec![
+            output(0, "port 4711"),
+            output(pause, "\r\x1b[2Kport 4712"),
+            output(2_000, "\r\n"),
+        ];
+        assert_eq!(check(&script), ["port 4711", "port 4712"], "{pause}");
+    }
+}
+
+#[test]
+fn a_number_that_stood_beside_another_one_is_not_that_one() {
     let script = vec![
-        output(0, "port 4711"),
-        output(20_000, "\r\x1b[2Kport 4712"),
-        output(2_000, "\r\n"),
+        output(0, "port 4711\r\nport 4712\r\n"),
+        output(1_200, "\x1b[1;1H\x1b[2K"),
+        output(1_200, "\x1b[3;1Hdone"),
     ];
-    assert_eq!(check(&script), ["port 4711", "port 4712"]);
+    let written = check(&script);
+    assert!(written.contains(&"port 4711".to_owned()), "{written:?}");
+}
+
+#[test]
+fn a_clock_that_changes_every_second_does_not_fill_the_archive() {
+    // How often a spinner beside it turns, and how late the clock is drawn.
+    for (turn, late) in [(1_000, 0), (100, 0), (80, 0), (100, 100), (250, 170)] {
+        let mut script = vec![output(0, "header\r\n\r\n")];
+        let (mut at, mut second) = (0, 0);
+        while second < 120 {
+            at += turn;
+            let mut text = "\x1b[3;1H\x1b[2K".to_owned() + ["✻", "✶", "·"][at as usize / 7 % 3];
+            if at >= second * 1_000 + late * (second % 2) {
+                text += &format!("\x1b[2;1H\x1b[2Kworked for {second}s");
+                second += 1;
+            }
+            script.push(output(turn, text));
+        }
+        script.push(output(turn, "\x1b[2;1H\x1b[2Kdone\x1b[3;1H\x1b[2K\r\n"));
+        let written = check(&script);
+        assert!(written.len() <= 6, "{turn} {late}: {written:?}");
+    }
 }
 
 #[test]
@@ -235,6 +286,22 @@ fn act() -> impl Strategy<Value = Act> {
     ]
 }
 
+/// Numbers, each once and alone in its row: written into a word it would make that one a clock, too.
+/// Without other acts: a change of the size comes without a time.
+fn numbers() -> impl Strategy<Value = Script> {
+    vec((pause(), 1u16..7, any::<bool>()), 0..40).prop_map(|acts| {
+        let write = |(n, (pause, row, ends)): (usize, (i64, u16, bool))| {
+            let number = number(n);
+            let text = match ends {
+                true => format!("\r\x1b[2K{number}\r\n"),
+                false => format!("\x1b[{row};1H\x1b[2K{number}"),
+            };
+            output(pause, text)
+        };
+        acts.into_iter().enumerate().map(write).collect()
+    })
+}
+
 fn pause() -> impl Strategy<Value = i64> {
     prop_oneof![0i64..50, 100i64..999, 1_000i64..1_100, 1_000i64..20_000]
 }
@@ -244,6 +311,17 @@ proptest! {
 
     #[test]
     fn whatever_stood_for_a_second_is_written_down(script in vec((pause(), act()), 0..40)) {
+        let (stood, written) = play(&script);
+        for word in stood {
+            prop_assert!(
+                written.iter().any(|line| line.contains(&word)),
+                "{} is lost: {:#?}", word, written
+            );
+        }
+    }
+
+    #[test]
+    fn a_number_that_stood_longer_than_a_clocks_is_written_down(script in numbers()) {
         let (stood, written) = play(&script);
         for word in stood {
             prop_assert!(

@@ -87,7 +87,7 @@ impl Document {
             Some(Ok(text)) => Self {
                 text: redact(&text).text.into_owned(),
                 told: format!(
-                    "Written by sm from the transcript: the model's document was not fit to go on from, twice ({}). {}",
+                    "Written by sm from the transcript: the model's document was not fit to go on from ({}). {}",
                     self.unfit.join("; "),
                     self.told
                 ),

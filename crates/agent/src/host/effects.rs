@@ -166,6 +166,9 @@ impl Driver {
                 let result = written.map(|written| {
                     if self.turn.wants(ticket) {
                         self.live.cost += written.cost;
+                        if let Some(note) = written.note {
+                            self.tell(Update::Notice(note));
+                        }
                     }
                     written.document
                 });

@@ -37,6 +37,8 @@ pub(super) enum Done {
 pub(super) struct Written {
     pub document: String,
     pub cost: f64,
+    /// What the person has to know of it: that it is not the model's.
+    pub note: Option<String>,
 }
 
 pub(super) type Results = UnboundedSender<Done>;
@@ -143,14 +145,18 @@ fn finish(draft: &Draft, ledger: &sm_ledger::Ledger, record: &Record) -> Written
     let mut document = draft.document();
     // a document that nobody could go on from must not take the place of this context
     let unfit = handoff::unfit(&document);
+    let mut note = None;
     if !unfit.is_empty() && ledger.steps > 0 {
         let frame = sm_ledger::Frame {
             rest: record.path.as_ref().map(|path| path.display().to_string()),
             ..sm_ledger::Frame::default()
         };
+        let unfit = unfit.join("; ");
+        note = Some(format!(
+            "The model's document was not fit to go on from ({unfit}): sm's own, made from the record, takes its place."
+        ));
         document = format!(
-            "> The model's document was not fit to go on from ({}); this one is made by sm from the record.\n\n{}",
-            unfit.join("; "),
+            "> The model's document was not fit to go on from ({unfit}); this one is made by sm from the record.\n\n{}",
             sm_ledger::document(ledger, &frame, LEDGER_DOCUMENT)
         );
     }
@@ -161,6 +167,7 @@ fn finish(draft: &Draft, ledger: &sm_ledger::Ledger, record: &Record) -> Written
     Written {
         document: redact(&document).text.into_owned(),
         cost: draft.usage.cost.total,
+        note: note.map(|note| redact(&note).text.into_owned()),
     }
 }
 

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use sm_core::confirm_key::Arrival;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 
@@ -296,8 +297,9 @@ impl Screen {
         let keys = self.input.feed(bytes);
         let now = Instant::now();
         self.escape = self.input.waits().then_some(now + ESCAPE);
+        let arrival = Arrival::of_read(keys.len());
         for key in keys {
-            let actions = self.app.press(key, now);
+            let actions = self.app.press_read(key, arrival, now);
             if let Some(exit) = self.perform(actions).await {
                 return exit;
             }
@@ -359,7 +361,7 @@ impl Screen {
         if self.escape.take_if(|at| *at <= now).is_some() {
             then = Then::Now;
             for key in self.input.timeout() {
-                actions.extend(self.app.press(key, now));
+                actions.extend(self.app.press_read(key, Arrival::Alone, now));
             }
         }
         match self.perform(actions).await {
@@ -458,8 +460,10 @@ impl Screen {
         if self.app.asks() {
             let bytes = self.read_typed();
             let now = Instant::now();
-            for key in self.input.feed(&bytes) {
-                let actions = self.app.press(key, now);
+            let keys = self.input.feed(&bytes);
+            let arrival = Arrival::of_read(keys.len());
+            for key in keys {
+                let actions = self.app.press_read(key, arrival, now);
                 // Nothing that leaves can come of a key here but by way of the host.
                 let _ = Box::pin(self.perform(actions)).await;
             }

@@ -248,6 +248,13 @@ async fn a_document_that_lacks_sections_is_asked_for_once_more_and_only_once() {
         assert!(!document.contains("I have nothing to add."), "{document}");
     };
     by_ledger(&outcome);
+    let notes = |desk: &Desk| {
+        let told = desk.told.iter().filter(|update| {
+            matches!(update, Update::Notice(note) if note.contains("sm's own, made from the record"))
+        });
+        told.count()
+    };
+    assert_eq!(notes(&desk), 1, "{:?}", desk.told);
     desk.idle().await;
     desk.prompt("SAY: more").await;
     desk.model.control(|c| c.when = vec![]);
@@ -255,6 +262,20 @@ async fn a_document_that_lacks_sections_is_asked_for_once_more_and_only_once() {
     let outcome = desk.handoff(None).await;
     assert_eq!(desk.requests().len() - before, 2);
     by_ledger(&outcome);
+    assert_eq!(notes(&desk), 2, "{:?}", desk.told);
+    // one line, and nobody asks again
+    desk.quit().await;
+    desk.config.handoff.repair = false;
+    desk.start().await;
+    desk.prompt("SAY: hello again").await;
+    desk.writes("It is done.");
+    let before = desk.requests().len();
+    let outcome = desk.handoff(None).await;
+    assert_eq!(desk.requests().len() - before, 1);
+    let (document, _) = done(&outcome);
+    assert!(document.contains("hello again"), "{document}");
+    assert!(!document.contains("It is done."), "{document}");
+    assert_eq!(notes(&desk), 3, "{:?}", desk.told);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -22,6 +22,38 @@ pub fn rules(programs: &[&str], folders: &[&str]) -> Vec<String> {
     rules
 }
 
+/// Rules for one launch, as an argument of its line: settings that outlive the launch stay free of them.
+/// One word, so that it takes nothing of what follows it.
+pub fn argument(rules: &[String]) -> Option<String> {
+    (!rules.is_empty()).then(|| format!("--allowedTools={}", rules.join(",")))
+}
+
+/// Whether a rule is one of [`rules`] of any launch: for one of sm's commands, or for a folder that has
+/// the id of a session or run as its name.
+pub(super) fn is_ours(rule: &str) -> bool {
+    if let Some(command) = rule.strip_prefix("Bash(") {
+        let Some((program, command)) = command
+            .strip_suffix(":*)")
+            .and_then(|call| call.rsplit_once(' '))
+        else {
+            return false;
+        };
+        return COMMANDS.contains(&command) && (program == "sm" || program.ends_with("/sm"));
+    }
+    let folder = rule
+        .strip_prefix("Read(//")
+        .and_then(|folder| folder.strip_suffix("/**)"));
+    let name = folder.and_then(|folder| folder.rsplit('/').next());
+    name.is_some_and(|name| is_id(name.strip_suffix("-*").unwrap_or(name)))
+}
+
+/// Ids of sessions and runs are UUIDs.
+fn is_id(name: &str) -> bool {
+    let groups: Vec<&str> = name.split('-').collect();
+    let is_hex = |group: &&str| group.chars().all(|c| c.is_ascii_hexdigit());
+    groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(is_hex)
+}
+
 /// Other characters mean something in a rule, or in a shell.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | '*')
@@ -47,6 +79,35 @@ mod tests {
                 "Bash(sm whoami:*)",
                 "Read(//data/handoffs/1a2b-*/**)",
             ]
+        );
+    }
+
+    #[test]
+    fn rules_of_any_launch_are_known_again_and_nobody_elses() {
+        let id = "6a0f7c1e-94b9-4841-b82f-a62cfb8efdc0";
+        let (run, handoffs) = (
+            format!("/state/runs/{id}"),
+            format!("/data/handoffs/{id}-*"),
+        );
+        let all = rules(&["sm", "/opt/bin/sm"], &[&run, &handoffs]);
+        assert_eq!(all.len(), 12);
+        assert!(all.iter().all(|rule| is_ours(rule)), "{all:?}");
+        for other in [
+            "Bash(sm:*)",
+            "Bash(sm handoff)",
+            "Bash(sm send:*)",
+            "Bash(rasm handoff:*)",
+            "Read(//home/me/notes/**)",
+            "Read(./src/**)",
+            "Edit",
+            "",
+        ] {
+            assert!(!is_ours(other), "{other}");
+        }
+        assert_eq!(argument(&[]), None);
+        assert_eq!(
+            argument(&["Bash(sm a:*)".to_owned(), "Read(//b/**)".to_owned()]).as_deref(),
+            Some("--allowedTools=Bash(sm a:*),Read(//b/**)")
         );
     }
 }

@@ -93,7 +93,9 @@ pub fn build(
         Some(Value::Object(hooks)) => hooks,
         _ => Map::new(),
     };
-    drop_ours(&mut hooks);
+    if drop_ours(&mut hooks) {
+        drop_our_rules(&mut settings);
+    }
     for event in EVENTS {
         let command = |word| shell::hook([hook_program, "claude", word]);
         let mut ours = vec![event_hook(&command(event))];
@@ -140,8 +142,9 @@ fn allow_also(settings: &mut Map<String, Value>, allow: &[String]) {
 }
 
 /// Without hooks of an earlier launch: a person who resumes as Claude tells at its end gives us our own
-/// settings, and each event would be told twice.
-fn drop_ours(hooks: &mut Map<String, Value>) {
+/// settings, and each event would be told twice. Whether there were any.
+fn drop_ours(hooks: &mut Map<String, Value>) -> bool {
+    let mut found = false;
     let is_ours = |hook: &Value| {
         let command = hook.get("command").and_then(Value::as_str);
         let call = command.and_then(Call::read);
@@ -153,6 +156,7 @@ fn drop_ours(hooks: &mut Map<String, Value>) {
                 Some(list) => {
                     let before = list.len();
                     list.retain(|hook| !is_ours(hook));
+                    found |= before != list.len();
                     before == list.len() || !list.is_empty()
                 }
                 None => true,
@@ -160,6 +164,26 @@ fn drop_ours(hooks: &mut Map<String, Value>) {
         );
     }
     hooks.retain(|_, groups| groups.as_array().is_none_or(|groups| !groups.is_empty()));
+    found
+}
+
+/// The same for what an earlier launch was allowed: its folders are not those of this one.
+fn drop_our_rules(settings: &mut Map<String, Value>) {
+    let permissions = settings.get_mut("permissions");
+    let Some(permissions) = permissions.and_then(Value::as_object_mut) else {
+        return;
+    };
+    let Some(rules) = permissions.get_mut("allow").and_then(Value::as_array_mut) else {
+        return;
+    };
+    let before = rules.len();
+    rules.retain(|rule| !rule.as_str().is_some_and(super::permissions::is_ours));
+    if before != rules.len() && rules.is_empty() {
+        permissions.remove("allow");
+    }
+    if permissions.is_empty() {
+        settings.remove("permissions");
+    }
 }
 
 /// A group of hooks for one event.
@@ -290,6 +314,35 @@ mod tests {
         assert_eq!(again["hooks"]["Stop"], once["hooks"]["Stop"]);
         assert_eq!(again["statusLine"], once["statusLine"]);
         assert_eq!(again["hooks"]["SessionEnd"].as_array().unwrap().len(), 1);
+    }
+
+    #[test]
+    fn what_an_earlier_launch_was_allowed_is_not_allowed_again() {
+        let rules = |id: &str| {
+            let folder = format!("/state/runs/{id}");
+            crate::claude::permissions::rules(&["sm"], &[&folder])
+        };
+        let (old, new) = (
+            rules("6a0f7c1e-94b9-4841-b82f-a62cfb8efdc0"),
+            rules("00000000-94b9-4841-b82f-a62cfb8efdc0"),
+        );
+        let user = json!({"permissions": {"allow": ["Bash(make:*)"], "deny": ["Read(./.env)"]}});
+        let first = build("/sm-hook", None, Some(&user), &old);
+        assert_eq!(first["permissions"]["allow"].as_array().unwrap().len(), 7);
+        let again = build("/sm-hook", None, Some(&first), &new);
+        assert_eq!(again, build("/sm-hook", None, Some(&user), &new));
+        // and without any, as it was
+        assert_eq!(
+            build("/sm-hook", None, Some(&first), &[])["permissions"],
+            user["permissions"]
+        );
+        let ours_alone = build("/sm-hook", None, None, &old);
+        let without = build("/sm-hook", None, Some(&ours_alone), &[]);
+        assert_eq!(without.get("permissions"), None);
+        // what a person wrote without us is a person's
+        let own = json!({"permissions": {"allow": ["Bash(sm handoff:*)"]}});
+        let kept = build("/sm-hook", None, Some(&own), &[]);
+        assert_eq!(kept["permissions"], own["permissions"]);
     }
 
     #[test]

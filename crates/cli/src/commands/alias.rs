@@ -260,16 +260,21 @@ pub fn installed() -> Vec<PathBuf> {
         .collect()
 }
 
-/// Takes the block out of this file; whether there was one.
-pub fn remove_from(path: &Path) -> Result<bool> {
+/// Takes the block out of this file; the words that were aliases there.
+pub fn remove_from(path: &Path) -> Result<Vec<&'static str>> {
     let file = SettingsFile::read(path)?;
     let before = file.text()?;
     let after = before.and_then(take_out);
     if before == after.as_deref() {
-        return Ok(false);
+        return Ok(Vec::new());
     }
+    let block = before.and_then(|text| text.split_once(BEGIN));
+    let words = Agent::ALL.map(Agent::word).into_iter();
+    let removed = words
+        .filter(|word| block.is_some_and(|(_, block)| block.contains(&format!("alias {word}="))))
+        .collect();
     change_file(&file, path, after.as_deref())?;
-    Ok(true)
+    Ok(removed)
 }
 
 fn variable(key: &str) -> Option<PathBuf> {

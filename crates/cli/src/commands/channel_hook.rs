@@ -32,15 +32,20 @@ enum Event {
 impl ChannelHook {
     pub fn run(self, here: &Here, out: &mut Printer) -> Result<()> {
         let body = input(std::io::stdin(), Path::new("standard input"))?;
-        let channel = match self.event {
-            Event::SessionStart => here.channel_to_load(None)?.name,
-            Event::PreCompact => here.channel(None)?,
+        let (channel, offer) = match self.event {
+            Event::SessionStart => {
+                let lane = here.channel_to_load(None)?;
+                (lane.name, lane.offer)
+            }
+            Event::PreCompact => (here.channel(None)?, None),
         };
+        let offer = offer.map(|offer| offer.hint("sm channel load --channel global"));
         let cwd = std::env::current_dir().unwrap_or_default();
         let without = Without {
             agent: AgentKind::Claude,
             place: &here.place,
             channel: &channel,
+            offer: offer.as_deref(),
             expiry: here.expiry(),
             cwd: &cwd,
             pid: caller(),

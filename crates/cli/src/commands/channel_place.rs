@@ -111,18 +111,25 @@ impl Here {
                 }
             }))
         };
-        if matches!(current(&name), Ok(Some(_)) | Err(_)) {
-            return Ok(lane(name)); // what is wrong with it is said by whoever loads
+        let own = match current(&name) {
+            Ok(own) => own.map(|(_, status)| status),
+            Err(_) => return Ok(lane(name)), // what is wrong with it is said by whoever loads
+        };
+        if own == Some(Status::Active) {
+            return Ok(lane(name));
         }
         let global = ChannelName::global();
         let (current, status) = match current(&global) {
             Ok(Some(found)) => found,
             Ok(None) => return Ok(lane(name)),
+            Err(_) if own.is_some() => return Ok(lane(name)),
             Err(_) => return Ok(lane(global)), // it may be ours: whoever loads says what is wrong
         };
         let here = std::env::current_dir().unwrap_or_default();
         if is_same_work(Path::new(&current.working_dir), &here) {
-            return Ok(lane(global));
+            // of two that have expired the folder's own
+            let is_newer = own.is_none() || status == Status::Active;
+            return Ok(lane(if is_newer { global } else { name }));
         }
         let offer = (status == Status::Active).then_some(Offer {
             id: current.id,

@@ -350,7 +350,7 @@ impl Handoff {
         let note = match written.unfit.is_empty() {
             true => written.told.clone(),
             false => format!(
-                "sm's own document, from the ledger: the model's was not fit to go on from, twice ({unfit}); it is kept in {}. {}",
+                "sm's own document, from the ledger: the model's was not fit to go on from ({unfit}); it is kept in {}. {}",
                 file.display(),
                 written.told
             ),

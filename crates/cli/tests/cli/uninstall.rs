@@ -2,7 +2,9 @@
 //! again, and everything of the person's stays as it was.
 
 use crate::fake::Home;
-use std::collections::BTreeMap;
+use sm_client::footprint::{TraceKind, missing_folders};
+use sm_client::{Footprint, Paths};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -57,6 +59,38 @@ struct Used {
     before: BTreeMap<PathBuf, (u32, Vec<u8>)>,
 }
 
+/// The places of the ordinary instance.
+fn footprint(home: &Path) -> Footprint {
+    let var = |key: &str| (key == "HOME").then(|| home.as_os_str().to_owned());
+    Footprint::of(&Paths::resolve(var, sm_client::platform::uid()).unwrap())
+}
+
+/// What agents and the daemon put somewhere while they run, and what a run that was killed leaves.
+fn put_by_agents(home: &Path) {
+    let list = footprint(home);
+    let rules = home.join(".config/sm/agent.toml");
+    let text = b"[approvals]\nallow = [\"bash:make\"]\n";
+    list.note_replaced(TraceKind::AgentRules, &rules, None, text)
+        .unwrap();
+    fs::create_dir_all(rules.parent().unwrap()).unwrap();
+    fs::write(rules, text).unwrap();
+    let handoff = home.join(".local/share/claude-sessions/handoffs/20260202-notes");
+    let folders = missing_folders(&handoff);
+    fs::create_dir_all(&handoff).unwrap();
+    list.note_made(TraceKind::Handoff, &handoff, folders)
+        .unwrap();
+    fs::write(handoff.join("handoff.md"), "# Go on\n").unwrap();
+    for file in [".current-session", ".restart-session", ".context-status"] {
+        fs::write(home.join(".claude").join(file), "s:x\n").unwrap();
+    }
+    let kinds = list.traces().into_iter().map(|trace| trace.kind);
+    let kinds: BTreeSet<TraceKind> = kinds.collect();
+    assert!(
+        TraceKind::ALL.iter().all(|kind| kinds.contains(kind)),
+        "every kind is tried: {kinds:?}"
+    );
+}
+
 fn used() -> Used {
     let home = Home::new();
     let project = home.path().join("src/shop");
@@ -91,6 +125,7 @@ fn used() -> Used {
     sm(&home, &project, &["channel", "create", "notes.md"]);
     fs::remove_file(project.join("notes.md")).unwrap();
     sm(&home, &project, &["channel"]);
+    put_by_agents(home.path());
     assert!(tree(home.path()).len() > before.len() + 10);
     Used {
         home,
@@ -148,11 +183,14 @@ fn a_purge_takes_back_whatever_any_command_has_put_anywhere() {
         "shop/.sm/pins.md",
         "other/.sm/pins.md",
         "shop/.claude/settings",
+        "agent.toml",
+        "claude-sessions/handoffs/20260202-notes",
     ] {
         assert!(listed.contains(one), "{one} in {listed}");
     }
     let said = sm(&used.home, &used.project, &["stop", "--purge", "--yes"]);
     assert!(text(&said).contains("all of it is removed"), "{said:?}");
+    assert!(text(&said).contains("`unalias claude codex`"), "{said:?}");
     used.is_as_before();
 }
 
@@ -215,6 +253,11 @@ fn an_uninstall_leaves_no_alias_hook_or_service_behind_and_says_what_stays() {
         ("pins", "src/shop/.sm/pins.md"),
         ("handoffs", ".claude/handoff"),
         ("state", ".local/state/sm"),
+        ("rules", ".config/sm/agent.toml"),
+        (
+            "a handoff",
+            ".local/share/claude-sessions/handoffs/20260202-notes",
+        ),
     ] {
         assert!(used.at(path).exists(), "{file}");
         assert!(text(&done).contains(path), "{file}: {done:?}");

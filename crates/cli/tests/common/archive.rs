@@ -5,7 +5,7 @@ use sm_testkit::wait_until;
 
 /// The numbers of the lines of the archive that hold a word, as soon as there are any.
 #[track_caller]
-fn found(world: &World, session: &str, word: &str, when: &str) -> String {
+pub fn found(world: &World, session: &str, word: &str, when: &str) -> String {
     let found = wait_until(DEADLINE, || {
         let ran = world.sm(&["archive", session, "grep", word]);
         (ran.code == Some(0)).then_some(ran.out)

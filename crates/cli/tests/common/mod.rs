@@ -158,6 +158,16 @@ impl World {
         }
     }
 
+    /// Drafts are waited for as they are by default. Before the first command.
+    pub fn with_default_patience(self) -> Self {
+        let path = self.env.sm_home().join("config.toml");
+        let config = std::fs::read_to_string(&path).unwrap();
+        let (first, rest) = config.split_once('\n').unwrap();
+        assert!(first.starts_with("delivery.wait_for_draft"), "{first}");
+        std::fs::write(path, rest).unwrap();
+        self
+    }
+
     // ── sm
 
     pub fn sm(&self, args: &[&str]) -> Ran {

@@ -354,3 +354,35 @@ fn a_handoff_of_one_repository_is_not_taken_in_another() {
     own.enters("/exit");
     assert_eq!(own.code(), 0, "{}", own.about());
 }
+
+#[test]
+fn runs_with_the_same_settings_share_one_kept_file_with_nobodys_permissions() {
+    let own = Own::without_daemon("", "");
+    let kept = own.world.env.sm_home().join("state/settings");
+    let files = || -> Vec<PathBuf> {
+        let entries = std::fs::read_dir(&kept).into_iter().flatten();
+        entries.flatten().map(|entry| entry.path()).collect()
+    };
+    own.start(&["run", "claude"]);
+    own.shows("❯");
+    own.enters("/exit");
+    assert_eq!(own.code(), 0, "{}", own.about());
+    let first = files();
+    assert_eq!(first.len(), 1, "{first:?}");
+    let settings: Value = serde_json::from_slice(&std::fs::read(&first[0]).unwrap()).unwrap();
+    assert!(settings["hooks"]["Stop"].is_array(), "{settings}");
+    assert_eq!(settings.get("permissions"), None, "{settings}");
+
+    let given = first[0].to_string_lossy().into_owned();
+    for again in [
+        vec!["run", "claude"],
+        vec!["run", "claude", "--settings", &given],
+    ] {
+        own.start_again(&again);
+        own.tmux.call(&["kill-session", "-t", "=beside"]).unwrap();
+        own.shows("❯");
+        own.enters("/exit");
+        assert_eq!(own.code(), 0, "{}", own.about());
+        assert_eq!(files(), first, "{again:?}");
+    }
+}

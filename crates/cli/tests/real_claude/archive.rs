@@ -1,7 +1,11 @@
 //! The archive of a real Claude Code against what tmux shows of it.
 
-use crate::common::World;
+use crate::common::archive::found;
+use crate::common::{DEADLINE, World};
+use crate::people::wait_composer;
 use crate::{FREE, claude};
+use rustix::process::Pid;
+use sm_testkit::process::Process;
 use sm_testkit::wait_until;
 
 /// Whether the lines are there in this order, with what was drawn over between them.
@@ -21,7 +25,7 @@ fn agree(world: &World, session: &str) -> Vec<String> {
         lines
     };
     let mut last = (Vec::new(), Vec::new());
-    let agreed = wait_until(crate::common::DEADLINE, || {
+    let agreed = wait_until(DEADLINE, || {
         let tmux = lines(&world.history(session));
         let archive = lines(&world.sm(&["archive", session]).exits(0).out);
         let same = archive.last() == tmux.last() && holds(&archive, &tmux);
@@ -85,5 +89,70 @@ fn the_last_screen_of_a_context_is_found_after_the_handoff() {
     for world in [World::claude(test), World::claude_newest(test)] {
         let Some(world) = world else { continue };
         crate::common::archive::last_screen_survives(&world, &FREE);
+    }
+}
+
+/// What the agent says, and what stands on its screen then.
+#[track_caller]
+fn says(world: &World, word: &str) {
+    let reply = Some(format!("The port is {word}."));
+    world.model.control(|control| control.reply = reply);
+    world.send_wait("api", "which port is it?", &[]);
+    world.wait_screen("api", word);
+    world.wait_state("api", "idle");
+}
+
+/// However a context or a process ends, what stood on its screen is found, before anything shows it
+/// again.
+fn every_end_leaves_the_last_screen(world: &World) {
+    world.start_idle("api", &FREE);
+    says(world, "walrus-4711");
+    world.type_text("api", "/exit");
+    wait_composer(world, "api", "❯\u{a0}/exit");
+    world.key("api", "Enter");
+    world.wait_state("api", "exited");
+    found(world, "api", "walrus-4711", "after its exit");
+
+    let restored = || {
+        world.sm(&["restore", "api", "--detach"]).exits(0);
+        world.wait_state("api", "idle");
+    };
+    restored();
+    says(world, "heron-2217");
+    world.sm(&["kill", "api"]).exits(0);
+    world.wait_state("api", "exited");
+    found(world, "api", "heron-2217", "after its kill");
+
+    restored();
+    says(world, "otter-3051");
+    let pid = world.show("api")["pid"].as_i64().unwrap();
+    let pid = Pid::from_raw(i32::try_from(pid).unwrap()).unwrap();
+    Process::find(pid).unwrap().kill();
+    world.wait_state("api", "exited");
+    found(
+        world,
+        "api",
+        "otter-3051",
+        "after it was killed from outside",
+    );
+
+    restored();
+    found(world, "api", "otter-3051", "after the relaunch");
+    world.talk();
+    says(world, "beaver-8802");
+    world.type_compact();
+    let compacted = || (world.show("api")["compactions"] == 1).then_some(());
+    let compacted = wait_until(DEADLINE, compacted);
+    assert!(compacted.is_some(), "{}", world.about("api"));
+    world.wait_state("api", "idle");
+    found(world, "api", "beaver-8802", "after a compaction");
+}
+
+#[test]
+fn every_end_leaves_the_last_screen_in_the_archive() {
+    let test = "every_end_leaves_the_last_screen_in_the_archive";
+    for world in [World::claude(test), World::claude_newest(test)] {
+        let Some(world) = world else { continue };
+        every_end_leaves_the_last_screen(&world);
     }
 }

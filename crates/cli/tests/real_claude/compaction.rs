@@ -233,7 +233,7 @@ impl World {
     }
 
     /// Something to compact: a conversation of so few words is left as it is.
-    fn talk(&self) {
+    pub fn talk(&self) {
         self.usage(60_000);
         for n in 0..3 {
             self.send_wait("api", &format!("RUN: seq 1 200 # {n}"), &[]);

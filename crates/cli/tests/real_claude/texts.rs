@@ -4,6 +4,7 @@ use crate::common::texts::{corpus, each_arrives_once, random};
 use crate::common::{DEADLINE, World, occurrences};
 use crate::people::wait_composer;
 use crate::{FREE, claude};
+use sm_testkit::model::texts_of;
 use sm_testkit::wait_until;
 use std::time::Duration;
 
@@ -148,5 +149,121 @@ fn a_mailed_text_is_shown_to_the_person_and_its_label_told_on_the_newest() {
     let test = "a_mailed_text_is_shown_to_the_person_and_its_label_told_on_the_newest";
     if let Some(world) = newest(test) {
         a_mailed_text_is_shown_and_its_label_told(&world);
+    }
+}
+
+const SAID: [&str; 2] = ["NOT USER INPUT", "<task-notification>"];
+
+/// Tabs and line separators arrive as the composer has them, and as the user's own words.
+fn changed_white_space_is_a_prompt(world: &World) {
+    world.start_idle("api", &FREE);
+    for (text, arrives, told) in [
+        (
+            "a\ttab, an emoji 👩‍👩‍👧 and é",
+            "a    tab, an emoji 👩‍👩‍👧 and é",
+            true,
+        ),
+        (
+            "diff\n+\tone\n-\ttwo\n \tthree\n+\tfour",
+            "diff\n+    one\n-    two\n     three\n+    four",
+            true,
+        ),
+        ("one\u{2028}two", "one\ntwo", true),
+        ("ends with blanks  \n", "ends with blanks", false),
+    ] {
+        let message = world.send_wait("api", text, &[]);
+        assert_eq!(message["way"], "paste", "{message}");
+        assert!(message["label"].is_null(), "{message}");
+        let reason = message["reason"].as_str().unwrap_or_default();
+        assert_eq!(
+            reason.contains("changed its white space"),
+            told,
+            "{message}"
+        );
+        let request = world.request_with(arrives);
+        assert!(
+            texts_of(&request).iter().any(|block| block == arrives),
+            "{text:?}"
+        );
+        for words in SAID {
+            assert_eq!(occurrences(&request, words), 0, "{text:?}");
+        }
+        world.wait_state("api", "idle");
+    }
+}
+
+#[test]
+fn changed_white_space_is_a_prompt_of_the_users() {
+    if let Some(world) = claude("changed_white_space_is_a_prompt_of_the_users") {
+        changed_white_space_is_a_prompt(&world);
+    }
+}
+
+#[test]
+fn changed_white_space_is_a_prompt_of_the_users_on_the_newest() {
+    if let Some(world) = newest("changed_white_space_is_a_prompt_of_the_users_on_the_newest") {
+        changed_white_space_is_a_prompt(&world);
+    }
+}
+
+/// With the default patience: a draft that is removed or sent in time leaves the message a prompt of
+/// its own, or the next request; one that stays has it beside it, labelled.
+fn a_draft_is_waited_for(world: World) {
+    let world = world.with_default_patience();
+    world.start_idle("api", &FREE);
+    let draft = "a half typed thought";
+    let types = || {
+        world.type_text("api", draft);
+        wait_composer(&world, "api", &format!("❯\u{a0}{draft}"));
+    };
+    let unlabelled = |id: &str, text: &str| {
+        let request = world.request_with(text);
+        for words in SAID {
+            assert_eq!(occurrences(&request, words), 0, "{text}");
+        }
+        world.wait_state("api", "idle");
+        let message = world.message("api", id);
+        assert!(message["label"].is_null(), "{message}");
+        message["way"].as_str().unwrap_or_default().to_owned()
+    };
+    types();
+    let id = world.send("api", "after a removed draft", &[]);
+    assert!(world.wait_held("api", &id).contains("half-typed"));
+    world.key("api", "C-u");
+    assert_eq!(unlabelled(&id, "after a removed draft"), "paste");
+
+    types();
+    let id = world.send("api", "after a sent draft", &[]);
+    assert!(world.wait_held("api", &id).contains("half-typed"));
+    world.key("api", "Enter");
+    let way = unlabelled(&id, "after a sent draft");
+    assert!(way == "stop_answer" || way == "paste", "{way}");
+
+    types();
+    let id = world.send("api", "beside a draft that stays", &[]);
+    assert!(world.wait_held("api", &id).contains("half-typed"));
+    world.request_with("beside a draft that stays");
+    let labelled = || {
+        let message = world.message("api", &id);
+        message["label"].is_string().then_some(message)
+    };
+    let message =
+        wait_until(DEADLINE, labelled).unwrap_or_else(|| panic!("{}", world.about("api")));
+    assert_eq!(message["way"], "mailbox", "{message}");
+    wait_composer(&world, "api", &format!("❯\u{a0}{draft}"));
+}
+
+#[test]
+fn a_draft_is_waited_for_before_a_text_goes_in_beside_it() {
+    if let Some(world) = claude("a_draft_is_waited_for_before_a_text_goes_in_beside_it") {
+        a_draft_is_waited_for(world);
+    }
+}
+
+#[test]
+fn a_draft_is_waited_for_before_a_text_goes_in_beside_it_on_the_newest() {
+    let test = "a_draft_is_waited_for_before_a_text_goes_in_beside_it_on_the_newest";
+    if let Some(world) = newest(test) {
+        a_draft_is_waited_for(world);
     }
 }

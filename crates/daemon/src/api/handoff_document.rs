@@ -5,7 +5,7 @@ use super::{ApiError, Shared};
 use crate::handoff::{self, Document, DocumentError, Kept};
 use crate::hub::Handle;
 use crate::{clock, ledger};
-use sm_client::footprint::{Footprint, TraceKind};
+use sm_client::footprint::{Footprint, TraceKind, missing_folders};
 use sm_core::{Author, SessionId, Trigger};
 use sm_ledger::redact::redact;
 use std::path::PathBuf;
@@ -106,9 +106,10 @@ pub(super) async fn keep(
     let outside = !base.starts_with(hub.paths.data_dir());
     let footprint = outside.then(|| Footprint::of(&hub.paths));
     let kept = tokio::task::spawn_blocking(move || {
+        let folders = missing_folders(&base.join("any"));
         let kept = handoff::keep(&base, &session, clock::now(), &text);
         if let (Some(footprint), Ok(kept)) = (footprint, &kept) {
-            let _ = footprint.note(TraceKind::Handoff, &kept.folder);
+            let _ = footprint.note_made(TraceKind::Handoff, &kept.folder, folders);
         }
         kept
     });

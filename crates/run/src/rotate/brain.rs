@@ -133,13 +133,13 @@ impl Rotating {
         if setup.agent == AgentKind::Claude {
             let (cwd, home) = (setup.cwd.to_string_lossy(), setup.agent_home.as_deref());
             let folder = setup.folder.path().to_string_lossy();
-            let allow = sm_daemon::own_permissions(&setup.hook_program, &[&folder]);
-            let allow = allow
-                .into_iter()
-                .filter(|_| setup.permissions)
-                .collect::<Vec<_>>();
-            sm_daemon::claude_settings(&request, &cwd, home, &allow)
-                .map_err(RotateError::Launch)?;
+            // The settings are kept and shared: what holds for this run alone is not in them.
+            sm_daemon::claude_settings(&request, &cwd, home, &[]).map_err(RotateError::Launch)?;
+            if setup.permissions {
+                let allow = sm_daemon::own_permissions(&setup.hook_program, &[&folder]);
+                let allow = sm_agents::claude::permissions::argument(&allow);
+                request.args.splice(0..0, allow);
+            }
             // At its end Claude names the file in the line that resumes the conversation.
             let kept = settings::keep(&setup.paths, Path::new(&request.settings_path));
             match kept {

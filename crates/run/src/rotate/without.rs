@@ -49,6 +49,8 @@ pub struct Without<'a> {
     pub agent: AgentKind,
     pub place: &'a Place,
     pub channel: &'a ChannelName,
+    /// A handoff of other work, and how it is taken: only told of.
+    pub offer: Option<&'a str>,
     pub expiry: Option<Duration>,
     pub cwd: &'a Path,
     /// Who loads or creates.
@@ -79,12 +81,15 @@ impl Without<'_> {
         if !wanted {
             return Ok(Vec::new());
         }
-        let loaded = match self.channel().load(&Which::Active, self.pid) {
-            Ok(loaded) => loaded,
-            Err(error) if error.is_answer() => return Ok(Vec::new()), // there is none
+        let text = match self.channel().load(&Which::Active, self.pid) {
+            Ok(loaded) => self.inline(&loaded),
+            // there is none
+            Err(error) if error.is_answer() => match self.offer {
+                Some(offer) if payload.source != "compact" => offered(offer),
+                Some(_) | None => return Ok(Vec::new()),
+            },
             Err(error) => return Err(error),
         };
-        let text = self.inline(&loaded);
         let answer = Answer::Context { text };
         Ok(sm_agents::answer(self.agent, "SessionStart", &answer, None))
     }
@@ -128,6 +133,13 @@ impl Without<'_> {
     }
 }
 
+/// What an agent is told of a handoff that is not for its folder.
+fn offered(offer: &str) -> String {
+    format!(
+        "[sm] No handoff is waiting for this folder; one of another folder is: {offer}. Do not take it unless the user asks for it."
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,6 +159,7 @@ mod tests {
             agent: AgentKind::Claude,
             place: &place,
             channel: &channel,
+            offer: None,
             expiry: None,
             cwd: Path::new("/src"),
             pid: 1,
@@ -168,9 +181,24 @@ mod tests {
         without.compaction_near(&payload("a", "")).unwrap();
         assert!(started("b", "startup").contains("Previous Session: a"));
         assert_eq!(started("c", "clear"), "", "once");
+        // one of another folder is told of, where a context begins and nothing else is there
+        let offering = Without {
+            offer: Some("channel global has HO-1, made in /other"),
+            ..without
+        };
+        let told = |source: &str| {
+            let printed = offering.context_started(&payload("d", source)).unwrap();
+            String::from_utf8(printed).unwrap()
+        };
+        for source in ["startup", "clear"] {
+            let told = told(source);
+            assert!(told.contains("HO-1, made in /other"), "{told}");
+            assert!(told.contains("additionalContext"), "{told}");
+        }
+        assert_eq!(told("resume") + &told("compact"), "");
         for odd in ["", "{", "[]", "{\"session_id\":3}"] {
-            assert_eq!(without.context_started(odd.as_bytes()).unwrap(), b"");
-            without.compaction_near(odd.as_bytes()).unwrap();
+            assert_eq!(offering.context_started(odd.as_bytes()).unwrap(), b"");
+            offering.compaction_near(odd.as_bytes()).unwrap();
         }
     }
 }

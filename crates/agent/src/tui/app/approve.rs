@@ -6,7 +6,7 @@
 
 use std::time::Instant;
 
-use sm_core::confirm_key::{ConfirmKey, Pressed};
+use sm_core::confirm_key::{Arrival, ConfirmKey, Pressed};
 use sm_llm::ToolCall;
 
 use crate::approval::Wanted;
@@ -105,16 +105,16 @@ impl Question {
             (_, Reply::Refusing) => Reply::Refusing,
             (Key::Paste(_), _) if self.key.is_drawn() => Reply::Pasted,
             (Key::Paste(_), _) => Reply::None,
-            (Key::Char(_), _) if begins && self.key.is_drawn() => Reply::Text,
-            (Key::Char(_), _) if begins => Reply::Early,
+            (Key::Char(_) | Key::Newline, _) if begins && self.key.is_drawn() => Reply::Text,
+            (Key::Char(_) | Key::Newline, _) if begins => Reply::Early,
             (_, reply) => reply,
         };
         Typed::Text { held }
     }
 
-    /// Enter; `draft`: what stands in the editor.
+    /// Enter, pressed by itself; `draft`: what stands in the editor.
     pub fn enter(&mut self, draft: &str, now: Instant) -> Entered {
-        if let Some(answer) = self.key.enter() {
+        if let Some(answer) = self.key.enter(Arrival::Alone, now) {
             return Entered::Answer(answer);
         }
         let is_open = self.key.is_open(now);
@@ -224,8 +224,15 @@ impl Question {
                 Reply::None => "puts your draft aside",
                 Reply::Early | Reply::Text | Reply::Pasted | Reply::Refusing => "clears it",
             };
+            let means = match self.reply(draft) {
+                Answer::No(None) => " no",
+                Answer::No(Some(_)) => " no, and this instead",
+                Answer::Once => " yes",
+                Answer::Always => " always",
+                Answer::AlwaysKept => " always, and kept",
+            };
             let line = Line::of("enter", key)
-                .with(format!(" no, and this instead{dot}"), Role::Text)
+                .with(format!("{means}{dot}"), Role::Text)
                 .with("ctrl+c", key)
                 .with(format!(" {clear}{dot}"), Role::Text);
             return stop(line);

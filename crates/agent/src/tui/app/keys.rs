@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use sm_core::confirm_key::Arrival;
 use sm_llm::Thinking;
 
 use crate::host::{Answer, Command, State};
@@ -20,7 +21,14 @@ use super::{Action, App};
 const TWICE: Duration = Duration::from_secs(2);
 
 impl App {
+    /// A key that came by itself.
+    #[cfg(test)]
     pub fn press(&mut self, key: Key, now: Instant) -> Vec<Action> {
+        self.press_read(key, Arrival::Alone, now)
+    }
+
+    /// A key, and whether others were read with it.
+    pub fn press_read(&mut self, key: Key, arrival: Arrival, now: Instant) -> Vec<Action> {
         let leaving = self.leaving.take().filter(|until| *until > now);
         match key {
             Key::Ctrl('z') => return vec![Action::Suspend],
@@ -31,6 +39,11 @@ impl App {
             }
             _ => {}
         }
+        let key = match (key, arrival) {
+            // the end of a line that was pasted: at a question it enters nothing
+            (Key::Enter, Arrival::InBatch) if !self.questions.is_empty() => Key::Newline,
+            (key, _) => key,
+        };
         if let Some(actions) = self.press_question(&key, now) {
             self.give_draft_back();
             return actions;

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use sm_core::confirm_key::{ConfirmKey, Pressed, QUIET};
+use sm_core::confirm_key::{Arrival, ConfirmKey, Pressed, QUIET};
 
 use super::app::{App, Confirmed, Deed, Focus, Mode, Page, TABS, Tab, Target, Wish};
 use super::editor::Editor;
@@ -10,7 +10,14 @@ use super::input::Key;
 use crate::text::Tone;
 
 impl App {
+    /// A key that came by itself.
+    #[cfg(test)]
     pub fn key(&mut self, key: Key, now: Instant) -> Vec<Wish> {
+        self.key_of_read(key, Arrival::Alone, now)
+    }
+
+    /// A key, and whether others were read with it.
+    pub fn key_of_read(&mut self, key: Key, arrival: Arrival, now: Instant) -> Vec<Wish> {
         // Wherever one is.
         match key {
             Key::Ctrl('c') => return vec![Wish::Quit],
@@ -29,7 +36,7 @@ impl App {
                 on,
                 key: lone,
                 open,
-            } => self.confirm_key(deed, on, (lone, open), &key, now),
+            } => self.confirm_key(deed, on, (lone, open), (&key, arrival), now),
             Focus::Typing { .. } => {
                 self.focus = Focus::Typing { until: now + QUIET };
                 Vec::new()
@@ -208,14 +215,14 @@ impl App {
         deed: Deed,
         on: Target,
         (mut lone, open): (ConfirmKey<Confirmed>, bool),
-        key: &Key,
+        (key, arrival): (&Key, Arrival),
         now: Instant,
     ) -> Vec<Wish> {
         let was_open = lone.is_open(now);
         let is_undecided = match key {
-            Key::Enter => match lone.enter() {
+            Key::Enter => match lone.enter(arrival, now) {
                 Some(Confirmed) => return vec![Wish::Do(deed, on.id)],
-                None => true,
+                None => arrival == Arrival::Alone,
             },
             Key::Char('y') => lone.press(Some(('y', Confirmed)), now) == Pressed::Held,
             _ => lone.press(None, now) == Pressed::Held,

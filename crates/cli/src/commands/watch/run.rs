@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use jiff::Timestamp;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::Signal;
+use sm_core::confirm_key::Arrival;
 use sm_run::Signals;
 
 use super::app::{App, Update, Wish};
@@ -160,8 +161,9 @@ impl Watching<'_> {
         if keys.is_empty() {
             wishes.extend(self.app.settle(now));
         }
+        let arrival = Arrival::of_read(keys.len());
         for key in keys {
-            wishes.extend(self.app.key(key, now));
+            wishes.extend(self.app.key_of_read(key, arrival, now));
         }
         for wish in wishes {
             match wish {

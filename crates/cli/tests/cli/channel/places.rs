@@ -118,7 +118,37 @@ fn a_handoff_of_another_folder_is_offered_and_never_taken() {
     for part in [id.as_str(), &one, "sm channel load --channel global"] {
         assert!(refused.err.contains(part), "{part}: {}", refused.err);
     }
+    // the installed hook tells of it, too
+    let started = |folder: &str, source: &str| {
+        let payload = format!("{{\"session_id\":\"s\",\"source\":\"{source}\"}}");
+        give(folder, &["hook", "SessionStart"], &payload)
+    };
+    let told = started("two", "startup");
+    for part in [
+        id.as_str(),
+        &one,
+        "additionalContext",
+        "unless the user asks",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    assert_eq!(started("two", "resume"), "");
     assert_eq!(world.manifest("global")["current"]["status"], "active");
+    // a fresh one of this folder comes before the folder's own that has expired
+    give("one", &["create"], "too old");
+    let handoffs = fs::read_dir(world.claude("handoff")).unwrap().flatten();
+    let own = handoffs
+        .map(|entry| entry.path())
+        .find(|path| {
+            path.to_string_lossy().contains("/one-")
+                && path.extension().is_some_and(|e| e == "json")
+        })
+        .unwrap();
+    let mut manifest: Value = serde_json::from_slice(&fs::read(&own).unwrap()).unwrap();
+    manifest["current"]["created_at"] = "2020-02-02T06:45:30Z".into();
+    fs::write(&own, manifest.to_string()).unwrap();
+    let shown = at("one/src", &["show"]).exits(0).out;
+    assert!(shown.contains("global"), "{shown}");
     assert!(
         at("one/src", &["load"])
             .exits(0)

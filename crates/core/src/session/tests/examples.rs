@@ -236,22 +236,33 @@ fn a_text_that_looks_like_a_command_is_not_pasted() {
     assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));
 }
 
+/// The mailbox would keep them, and would label the text as no input of the user's.
 #[test]
-fn a_text_the_composer_would_change_goes_through_the_mailbox() {
+fn a_text_whose_white_space_the_composer_changes_is_a_prompt_and_its_receipt_says_so() {
     let mut b = Bench::idle();
     b.session.profile.paste_fit = |text| PasteFit::Changed {
-        pastes: vec![text.replace('\t', " ").trim().to_owned()],
-        arrives: text.replace('\t', " ").trim().to_owned(),
+        pastes: vec![text.replace('\t', "    ").trim().to_owned()],
+        arrives: text.replace('\t', "    ").trim().to_owned(),
     };
     b.hook(Signal::MailboxOpen {
         waiter: WaiterId(3),
     });
     b.send("m1", "with a\ttab");
     let outcome = b.evidence(screen(Composer::Empty, Activity::Idle));
-    let mailed = |e: &Effect| matches!(e, Effect::Mail { text, .. } if text.contains('\t'));
-    assert!(!pasted(&outcome) && outcome.effects.iter().any(mailed));
-    // white space at the ends is worth no other label
-    b.accepts("with a\ttab");
+    assert!(outcome.effects.contains(&Effect::Paste {
+        flight: 1,
+        pastes: vec!["with a    tab".into()],
+        guard: Some(ScreenMark::default()),
+    }));
+    b.was_pasted(1);
+    b.evidence(screen(Composer::Ours, Activity::Idle));
+    b.accepts("with a    tab");
+    assert_eq!(b.receipt("m1").word(), "submitted");
+    let about = b.session.message(&MessageId::new("m1").unwrap()).unwrap();
+    assert_eq!(
+        about.meta.reason().as_deref(),
+        Some("the agent changed its white space: tabs became blanks")
+    );
     b.stops();
     b.send("m2", "ends with a line end\n");
     assert!(pasted(&b.evidence(screen(Composer::Empty, Activity::Idle))));

@@ -174,6 +174,42 @@ fn only_a_letter_alone_is_an_answer_and_a_text_says_what_to_do_instead() {
 }
 
 #[test]
+fn a_paste_that_nothing_marks_as_one_answers_nothing() {
+    for (text, later) in [
+        ("y\r more", instead("y\n more")),
+        ("a\rb\r", instead("a\nb")),
+        ("yes\r more", instead("yes\n more")),
+        // what stands there is entered by a person
+        ("y\r", approve(Answer::Once)),
+        ("yes\r", approve(Answer::Once)),
+    ] {
+        let mut sim = asking();
+        sim.later(QUIET);
+        let arrival = Arrival::of_read(text.chars().count());
+        let mut actions = Vec::new();
+        for c in text.chars() {
+            let key = if c == '\r' { Key::Enter } else { Key::Char(c) };
+            actions.extend(sim.app.press_read(key, arrival, sim.now));
+        }
+        sim.later(Duration::from_secs(3600));
+        actions.extend(sim.tick());
+        assert_eq!(actions, [], "{text:?}");
+        assert_eq!(sim.press(Key::Enter), later, "{text:?}");
+    }
+    // Enter is read later, and something with it
+    let mut sim = asking();
+    sim.later(QUIET);
+    assert_eq!(sim.press(Key::Char('y')), []);
+    sim.later(Duration::from_millis(10));
+    for key in [Key::Enter, Key::Char('m')] {
+        assert_eq!(sim.app.press_read(key, Arrival::InBatch, sim.now), []);
+    }
+    sim.later(Duration::from_secs(3600));
+    assert_eq!(sim.tick(), []);
+    assert_eq!(sim.press(Key::Enter), instead("y\nm"));
+}
+
+#[test]
 fn what_was_begun_before_a_question_is_said_as_ever_unless_the_question_was_read() {
     let begun = |pause: u64| {
         let mut sim = Sim::new(80, 16);

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use sm_core::confirm_key::{ALONE, QUIET};
+use sm_core::confirm_key::{ALONE, Arrival, QUIET};
 use sm_llm::{Assistant, Block, Delta, StopReason, ToolCall, ToolResult, Usage};
 
 use super::super::input::Key;

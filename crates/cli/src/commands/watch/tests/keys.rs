@@ -1,11 +1,11 @@
 //! Every key, in every place that has keys.
 
-use sm_core::confirm_key::{ALONE, QUIET};
+use sm_core::confirm_key::{ALONE, Arrival, QUIET};
 
 use super::{app, choose, day, later, named, open, types, types_fast};
 use crate::commands::watch::app::{App, Deed, Focus, Mode, Page, Part, Tab, Wish};
 use crate::commands::watch::group::Grouping;
-use crate::commands::watch::input::Key;
+use crate::commands::watch::input::{Input, Key};
 use crate::commands::watch::list::Sort;
 
 fn name(app: &App) -> &str {
@@ -261,6 +261,23 @@ fn a_typed_sentence_does_nothing_that_is_asked_about() {
         types_fast(&mut done, "y\r"),
         [Wish::Do(Deed::Kill, "id-api".into())]
     );
+    // One that was read with other keys ends the line of a paste.
+    for text in ["y\r", "y\rmore", "y\r\r"] {
+        let mut app = app(80, 24, vec![named("api", "idle")]);
+        types(&mut app, "K");
+        let now = later();
+        app.drawn(now);
+        let now = now + QUIET;
+        let keys = Input::default().feed(text.as_bytes());
+        let arrival = Arrival::of_read(keys.len());
+        let mut wishes = Vec::new();
+        for key in keys {
+            wishes.extend(app.key_of_read(key, arrival, now));
+        }
+        wishes.extend(app.settle(now + ALONE));
+        assert_eq!(wishes, [], "{text:?}");
+        assert!(app.note.is_some(), "{text:?}");
+    }
     // A letter waits for its moment; then it counts.
     let mut app = app(80, 24, vec![named("api", "idle")]);
     types(&mut app, "K");
