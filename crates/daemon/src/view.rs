@@ -168,6 +168,7 @@ pub fn source(source: UsageSource) -> &'static str {
         UsageSource::Transcript => "transcript",
         UsageSource::Hook => "hook",
         UsageSource::Api => "api",
+        UsageSource::Unproven => "unproven",
     }
 }
 
