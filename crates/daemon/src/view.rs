@@ -237,7 +237,12 @@ pub fn attention(published: &Published) -> Option<String> {
             let passing = matches!(record.word(), "starting" | "compacting" | "handing_off")
                 || reason == Hold::HandingOff.explain();
             let plural = if queue.held == 1 { "" } else { "s" };
-            let said = || format!("{} message{plural} held: {reason}; see: sm queue ls {name}", queue.held);
+            let said = || {
+                format!(
+                    "{} message{plural} held: {reason}; see: sm queue ls {name}",
+                    queue.held
+                )
+            };
             (!passing).then(said)
         }
         State::Exited => match record.exit_code {

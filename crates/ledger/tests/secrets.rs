@@ -151,20 +151,38 @@ fn what_turns_out_to_be_a_secret_is_taken_out_of_all_that_is_kept() {
         line.to_string()
     };
     let call = |id: &str, tool: &str, input: serde_json::Value| {
-        place(serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
-            "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}}))
+        place(
+            serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
+            "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}}),
+        )
     };
     let said = |text: &str| {
-        place(serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
-            "content": [{"type": "text", "text": text}]}}))
+        place(
+            serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
+            "content": [{"type": "text", "text": text}]}}),
+        )
     };
     let lines = [
         person_claude("begin"),
-        call("t1", "Read", serde_json::json!({"file_path": format!("/srv/{secret}/notes.md")})),
-        call("t2", "Bash", serde_json::json!({"command": format!("deploy {secret}.tar")})),
-        said(&format!("the old one is {secret}_backup, {secret} is next to invoice_module")),
+        call(
+            "t1",
+            "Read",
+            serde_json::json!({"file_path": format!("/srv/{secret}/notes.md")}),
+        ),
+        call(
+            "t2",
+            "Bash",
+            serde_json::json!({"command": format!("deploy {secret}.tar")}),
+        ),
+        said(&format!(
+            "the old one is {secret}_backup, {secret} is next to invoice_module"
+        )),
     ];
-    let telling = call("t3", "Bash", serde_json::json!({"command": format!("PGPASSWORD={secret} psql -h db")}));
+    let telling = call(
+        "t3",
+        "Bash",
+        serde_json::json!({"command": format!("PGPASSWORD={secret} psql -h db")}),
+    );
     let mut ledger = Ledger::default();
     let mut reader = Reader::new(Dialect::Claude);
     let mut feed = |lines: &str, ledger: &mut Ledger| {

@@ -403,6 +403,7 @@ fn write_and_end(socket: &std::path::Path, request: &str, answer: &std::path::Pa
     std::process::Command::new("cat")
         .stdin(std::os::fd::OwnedFd::from(stream))
         .stdout(std::fs::File::create(answer).unwrap())
+        .stderr(std::process::Stdio::null()) // not ours: nobody waits for its end
         .spawn()
         .unwrap();
 }
@@ -427,18 +428,25 @@ fn who_has_ended_before_it_is_known_is_no_person() {
     );
     let dir = world.env.project();
     std::fs::write(dir.join("request"), request).unwrap();
-    let socket = world.paths().socket();
-    std::fs::write(dir.join("socket"), socket.to_str().unwrap()).unwrap();
+    let paths = world.paths();
+    std::fs::write(dir.join("socket"), paths.socket().to_str().unwrap()).unwrap();
     // it has ended before the daemon can look at it
     let daemon = world.daemon();
     daemon.signal(rustix::process::Signal::STOP);
     let ran = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["proof::who_has_ended_before_it_is_known_is_no_person", "--exact"])
+        .args([
+            "proof::who_has_ended_before_it_is_known_is_no_person",
+            "--exact",
+        ])
         .env(WRITES_AND_ENDS, &dir)
         .output();
     daemon.signal(rustix::process::Signal::CONT);
     let ran = ran.unwrap();
-    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stdout));
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stdout)
+    );
     let answer = || std::fs::read_to_string(dir.join("answer")).unwrap_or_default();
     eventually("it is answered", || answer().contains("}"));
     let said = answer();
@@ -456,7 +464,10 @@ fn an_id_that_is_anothers_name_is_refused() {
     let body = json!({"id": "api", "agent": "claude", "cwd": "/"}).to_string();
     let (status, said) = world.ask(&Request::post("/sessions").json(body.as_bytes()));
     assert_eq!(status, 409, "{said}");
-    assert!(text(&said["error"]).contains("is the name of session"), "{said}");
+    assert!(
+        text(&said["error"]).contains("is the name of session"),
+        "{said}"
+    );
     let run = json!({"agent": "claude", "cwd": "/", "secret_hash": "00", "run": {"pid": 1, "start": 1},
         "socket": "/tmp/nowhere", "process": {"pid": 1, "start": 1}, "at": 1});
     let (status, said) = world.ask(&Request::post("/runs/api").json(run.to_string().as_bytes()));

@@ -5,9 +5,7 @@ use super::{Session, State, Waiter};
 use crate::effect::{Answer, Effect, EntryKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
-use crate::signal::{
-    BreakReason, ContextSource, EndReason, HookCall, Origin, Signal, UsageSource,
-};
+use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Origin, Signal, UsageSource};
 
 /// A compaction that a person cancels brings its command back into the composer: a text that is
 /// pasted right then would stand behind it.
