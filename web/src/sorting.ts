@@ -120,10 +120,11 @@ export function attention(sessions: readonly Session[], now: number): Attention[
       add("failed", session.state_reason);
     const failed = session.failed_handoff;
     if (failed !== null) add("rolled-back", failed.reason);
-    const used = session.context.used_percentage;
-    if (alive && used !== null && used >= (session.context.critical ?? NEARLY_FULL))
+    // What nobody proved to be the session's is shown, and alarms nobody.
+    const { used_percentage: used, source } = session.context;
+    if (alive && used !== null && source !== "unproven" && used >= (session.context.critical ?? NEARLY_FULL))
       add("critical", `context ${Math.round(used)} % full`);
-    if (alive && session.queue.held > 0 && !PASSING.includes(session.state))
+    if (alive && session.attention !== null && session.queue.held > 0 && !PASSING.includes(session.state))
       add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);
     const since = session.context.quiet_since;
     const quiet = since === null ? 0 : now - Date.parse(since);

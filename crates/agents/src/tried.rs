@@ -42,10 +42,18 @@ impl Version {
     }
 }
 
+/// The newest version that was tried.
+pub fn newest(agent: AgentKind) -> Option<Version> {
+    let mut known = NEWEST.iter();
+    known
+        .find(|(kind, _)| *kind == agent)
+        .map(|(_, version)| *version)
+}
+
 /// The newest version that was tried, if that one is newer still.
 pub fn newer_than_tried(agent: AgentKind, said: &str) -> Option<Version> {
-    let (_, tried) = NEWEST.iter().find(|(kind, _)| *kind == agent)?;
-    (Version::find(said)? > *tried).then_some(*tried)
+    let tried = newest(agent)?;
+    (Version::find(said)? > tried).then_some(tried)
 }
 
 #[cfg(test)]

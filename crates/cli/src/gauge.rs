@@ -81,10 +81,12 @@ pub fn tone(percent: f64, warning: Option<u8>, critical: Option<u8>) -> Tone {
     }
 }
 
-/// The percentage, if a context that is so full needs somebody.
+/// The percentage, if a context that is so full needs somebody. What nobody proved to be the session's
+/// is shown, and alarms nobody.
 pub fn critical(context: &ContextView) -> Option<f64> {
     let from = critical_from(context.critical);
-    known(context.used_percentage).filter(|percent| *percent >= from)
+    let proven = context.source.as_deref() != Some("unproven");
+    known(context.used_percentage).filter(|percent| proven && *percent >= from)
 }
 
 fn critical_from(configured: Option<u8>) -> f64 {

@@ -201,7 +201,7 @@ impl SettingsFile {
 
 fn read_bounded(path: &Path) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    File::open(path)?
+    sm_client::files::open(path)?
         .take(MAX_SIZE + 1)
         .read_to_end(&mut bytes)?;
     Ok(bytes)

@@ -180,6 +180,9 @@ impl Gauge {
         if sample.at < self.since {
             return Taken::Stale;
         }
+        if sample.source == UsageSource::Unproven {
+            return self.take_unproven(sample);
+        }
         // its time is that of the call: what it shows may be of before
         if sample.source == UsageSource::StatusLine && self.echo.is_some() {
             if sample.tokens == self.echo {
@@ -190,14 +193,15 @@ impl Gauge {
         if let Some(window) = sample.window.filter(|w| *w > 0) {
             self.window = Some(window);
         }
-        if sample.tokens.is_none_or(|n| n == 0) && sample.used_percentage.is_none_or(|p| p <= 0.0) {
+        if says_nothing(&sample) {
             return Taken::Empty;
         }
         let older = |known: &&UsageSample| known.source == sample.source && known.at > sample.at;
         if self.samples.iter().any(|known| older(&known)) {
             return Taken::Stale;
         }
-        self.samples.retain(|known| known.source != sample.source);
+        self.samples
+            .retain(|known| ![sample.source, UsageSource::Unproven].contains(&known.source));
         let newest = self.samples.iter().all(|known| known.at <= sample.at);
         self.samples.push(sample);
         if newest {
@@ -206,6 +210,19 @@ impl Gauge {
         } else {
             Taken::Beside
         }
+    }
+
+    /// Taken only where no source of the session's own has told anything, and until one does. It leaves
+    /// no mark and teaches no window.
+    fn take_unproven(&mut self, sample: UsageSample) -> Taken {
+        if self.own().is_some() {
+            return Taken::Stale;
+        }
+        if says_nothing(&sample) {
+            return Taken::Empty;
+        }
+        self.samples = vec![sample];
+        Taken::Newest
     }
 
     /// Leaves a mark now and then; the last one of before the hour stays, to measure from.
@@ -239,6 +256,12 @@ impl Gauge {
         self.samples
             .iter()
             .max_by_key(|s| (s.at, s.used_percentage.is_some(), rank(s.source)))
+    }
+
+    /// The newest sample of the session's own sources: what may be acted on.
+    pub fn own(&self) -> Option<&UsageSample> {
+        self.newest()
+            .filter(|newest| newest.source != UsageSource::Unproven)
     }
 
     pub fn samples(&self) -> &[UsageSample] {
@@ -332,7 +355,7 @@ impl Gauge {
     /// Another context, or the same after a compaction: what was known is over. `since`: from when on,
     /// by the clock of those who make samples.
     pub fn begin(&mut self, since: Timestamp) {
-        self.echo = self.newest().and_then(|sample| sample.tokens).or(self.echo);
+        self.echo = self.own().and_then(|sample| sample.tokens).or(self.echo);
         self.samples.clear();
         self.trail.clear();
         self.since = since;
@@ -353,7 +376,7 @@ impl Gauge {
         generation: Generation,
         compactions: u32,
     ) -> Option<Threshold> {
-        let percent = self.percent()?;
+        let percent = self.percent_of(self.own()?)?;
         if self.latch.generation != Some(generation) || self.latch.compactions != compactions {
             self.latch = Latch {
                 generation: Some(generation),
@@ -374,12 +397,17 @@ impl Gauge {
     }
 }
 
+fn says_nothing(sample: &UsageSample) -> bool {
+    sample.tokens.is_none_or(|n| n == 0) && sample.used_percentage.is_none_or(|p| p <= 0.0)
+}
+
 fn rank(source: UsageSource) -> u8 {
     match source {
-        UsageSource::StatusLine => 3,
-        UsageSource::Transcript => 2,
-        UsageSource::Hook => 1,
-        UsageSource::Api => 0,
+        UsageSource::StatusLine => 4,
+        UsageSource::Transcript => 3,
+        UsageSource::Hook => 2,
+        UsageSource::Api => 1,
+        UsageSource::Unproven => 0,
     }
 }
 

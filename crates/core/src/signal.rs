@@ -171,6 +171,9 @@ pub enum UsageSource {
     Transcript,
     Hook,
     Api,
+    /// Told by somebody who did not prove to be of the session: shown where nothing better is known,
+    /// and never acted on.
+    Unproven,
 }
 
 /// A fact read from the agent's own record of the conversation, in the order it was written.

@@ -17,7 +17,8 @@ use sm_client::wire;
 use sm_core::SessionId;
 
 use crate::hub::{Handle, Hub};
-use crate::{peer, proof};
+use crate::peer::{self, TcpClient};
+use crate::proof;
 
 /// How far up is looked; deeper trees of processes prove nothing.
 pub const MOST_ANCESTORS: usize = 64;
@@ -94,8 +95,22 @@ pub async fn is_of(
     headers: &HeaderMap,
     connection: Option<Connection>,
 ) -> bool {
-    proof::by_secret(session, proof::secret(headers))
-        || matches!(of(hub, connection).await, Caller::Session(own) if own.id == session.id)
+    if proof::by_secret(session, proof::secret(headers)) {
+        return true;
+    }
+    let Some(connection) = connection else {
+        return false;
+    };
+    let looking = tokio::task::spawn_blocking(move || looked_at(connection));
+    let Looked::At { lineage, named } = looking.await.unwrap_or(Looked::Unknown) else {
+        return false;
+    };
+    // Most who ask are of this session or of none: the others are only gone through where it matters.
+    let claimed = named.is_some_and(|named| {
+        named.session == session.id && proof::by_secret(session, &named.secret)
+    });
+    (claimed || proof::is_among(session, &lineage))
+        && proof::nearest_session(hub, &lineage, |_| true).is_none_or(|own| own == session.id)
 }
 
 /// The session that an environment names, and the secret that goes with it.
@@ -119,7 +134,12 @@ fn looked_at(connection: Connection) -> Looked {
     let pid = match connection {
         Connection::Unix { pid } => pid,
         Connection::Tcp { client, server } => {
-            server.and_then(|server| peer::tcp_peer_process(client, server))
+            let process = server.map(|server| peer::tcp_peer_process(client, server));
+            match process.unwrap_or(TcpClient::Unknown) {
+                TcpClient::Process(pid) => Some(pid),
+                TcpClient::Gone => return Looked::Gone,
+                TcpClient::Unknown => None,
+            }
         }
     };
     // 0: of a process outside what this one can see

@@ -20,12 +20,17 @@ const LOOK_EVERY: Duration = Duration::from_secs(2);
 /// tmux is asked to start it again at most so often, in a row, for one terminal.
 const TRIES: u32 = 3;
 const PATIENCE: Duration = Duration::from_secs(10);
+/// A writer that was started holds its lock by then, or it has ended at once.
+const STARTING: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A terminal that nobody wrote down at the last look.
 #[derive(Default)]
 struct Unwritten {
     terminal: Option<Terminal>,
     tried: u32,
+    /// Since when, as the first try found it: later ones find what that one wrote.
+    since: Option<Timestamp>,
 }
 
 /// Until the daemon stops.
@@ -51,12 +56,15 @@ pub async fn keep(hub: Arc<Hub>) {
             let known = unwritten.entry(handle.id.clone()).or_default();
             // One that begins or ends just now is not written down for a moment.
             if known.terminal != terminal {
-                known.terminal = terminal;
+                *known = Unwritten {
+                    terminal,
+                    ..Unwritten::default()
+                };
                 continue;
             }
             known.tried += 1;
-            if let Some(terminal) = known.terminal.clone().filter(|_| known.tried <= TRIES) {
-                resume(&hub, &handle, &terminal, known.tried == TRIES).await;
+            if known.tried <= TRIES {
+                resume(&hub, &handle, known).await;
             }
         }
     }
@@ -77,17 +85,18 @@ async fn is_written(hub: &Arc<Hub>, session: &SessionId) -> bool {
     look.await.unwrap_or(true)
 }
 
-/// Starts the writer again, and tells what is missing. `last`: it is not tried once more.
-async fn resume(hub: &Arc<Hub>, handle: &Handle, terminal: &Terminal, last: bool) {
-    let Some(pane) = terminal.pane_id() else {
+/// Starts the writer again, and tells what is missing.
+async fn resume(hub: &Arc<Hub>, handle: &Handle, unwritten: &mut Unwritten) {
+    let Some(pane) = unwritten.terminal.as_ref().and_then(Terminal::pane_id) else {
         return;
     };
     let now = handle.now();
     let name = now.record.name.to_string();
     let folder = hub.paths.session_dir(handle.id.as_str());
-    let resumed = tokio::time::timeout(PATIENCE, start(hub, handle, pane, &folder)).await;
+    let since = *unwritten.since.get_or_insert_with(|| last_written(&folder));
+    let resumed = tokio::time::timeout(PATIENCE, start(hub, handle, pane, &folder, since)).await;
     match resumed.unwrap_or_else(|_| Err("tmux did not answer in time".to_owned())) {
-        Ok(since) => {
+        Ok(()) => {
             let text = format!(
                 "the program that writes down its terminal had ended and was started again; what the terminal showed from {} to {} may be missing in the archive",
                 clock::rfc3339(since),
@@ -96,27 +105,28 @@ async fn resume(hub: &Arc<Hub>, handle: &Handle, terminal: &Terminal, last: bool
             hub.problem(format!("{name}: {text}"));
             journal::note(hub, &now.record, "log", &text).await;
         }
-        Err(error) if last => hub.problem(format!(
-            "{name}: nobody writes its terminal down, and the program that does could not be started again ({error}); what it shows is missing in the archive until it is restored: sm kill {name} && sm restore {name}"
+        Err(error) if unwritten.tried == TRIES => hub.problem(format!(
+            "{name}: nobody writes its terminal down, and the program that does could not be started again ({error}); what it shows is missing in the archive until it is restored: sm kill {id} && sm restore {id}",
+            id = handle.id,
         )),
         Err(error) => tracing::warn!(session = %handle.id, error, "its log could not be resumed"),
     }
 }
 
-/// Since when nothing was written down.
+/// `since`: from when on nothing was written down.
 async fn start(
     hub: &Arc<Hub>,
     handle: &Handle,
     pane: PaneId,
     folder: &Path,
-) -> Result<Timestamp, String> {
+    since: Timestamp,
+) -> Result<(), String> {
     let picture = hub.tmux.picture(pane).await;
     let picture = picture.map_err(|error| error.to_string())?;
     let (cols, rows) = (picture.cols, picture.rows);
     let marked = tokio::task::spawn_blocking({
         let (hub, id, folder) = (Arc::clone(hub), handle.id.clone(), folder.to_path_buf());
         move || {
-            let since = last_written(&folder);
             // What it showed before is all said; what it shows now is drawn on an empty one.
             archive::note(&hub, &id, What::New { cols, rows });
             let mut writer = Writer::new(&folder);
@@ -128,16 +138,23 @@ async fn start(
             writer.write(gap.as_bytes(), terminal_log::now());
             writer.write(&picture.bytes, terminal_log::now());
             writer.finish();
-            since
         }
     });
-    let since = marked.await.map_err(|error| error.to_string())?;
+    marked.await.map_err(|error| error.to_string())?;
     let now = handle.now();
     let key = proof::log_key(&now.extra.secret_hash);
     let log = launch::log_command(hub, &now.record, folder, key);
     let piped = hub.tmux.pipe(pane, &log).await;
     piped.map_err(|error| error.to_string())?;
-    Ok(since)
+    // tmux says only that it was started
+    let begun = async {
+        while !is_written(hub, &handle.id).await {
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
+    };
+    tokio::time::timeout(STARTING, begun)
+        .await
+        .map_err(|_| "it ended at once".to_owned())
 }
 
 /// When the log last grew.

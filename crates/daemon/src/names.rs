@@ -66,6 +66,8 @@ pub enum NameError {
     IsAnId { name: String },
     #[error("the name {name:?} is the beginning of the id of session {id}")]
     BeginsAnId { name: String, id: String },
+    #[error("the id {id:?} is the name of session {by}, or begins with it")]
+    IdIsAName { id: String, by: String },
 }
 
 impl NameError {
@@ -88,6 +90,9 @@ impl NameError {
             Self::IsAnId { .. } => "choose another name".into(),
             Self::BeginsAnId { .. } => {
                 "choose another name: whoever means that session would reach this one".into()
+            }
+            Self::IdIsAName { .. } => {
+                "leave the id out, or draw another one: whoever means that session would reach this one".into()
             }
         }
     }
@@ -195,6 +200,28 @@ pub fn check_free<'a>(
         if session.standing == Standing::Live && session.name == name {
             return Err(NameError::Taken {
                 name: name.to_string(),
+                by: session.id.to_string(),
+            });
+        }
+    }
+    Ok(())
+}
+
+/// Whether a new session may have this id: ids go before names, so that one which is a name that
+/// somebody still claims would take what is meant for that session.
+pub fn check_id<'a>(
+    id: &str,
+    sessions: impl Iterator<Item = Candidate<'a>>,
+) -> Result<(), NameError> {
+    for session in sessions {
+        let claimed = match session.standing {
+            Standing::Live | Standing::Lost => true,
+            Standing::Ended => false,
+        };
+        let begins = session.name.len() >= ABBREVIATION && id.starts_with(session.name);
+        if claimed && (begins || id == session.name) {
+            return Err(NameError::IdIsAName {
+                id: id.to_string(),
                 by: session.id.to_string(),
             });
         }

@@ -74,6 +74,13 @@ pub fn nearest_session(
     nearest(chain, &own)
 }
 
+/// Whether one of a session's own processes is in a lineage.
+pub fn is_among(session: &Handle, chain: &[Process]) -> bool {
+    let now = session.now();
+    let own = own_processes(&now.record, &now.extra);
+    chain.iter().any(|process| own.contains(process))
+}
+
 /// Its agent, what hosts it, and the launcher in its pane.
 fn own_processes(record: &Record, extra: &Extra) -> Vec<Process> {
     let agent = record.process.map(|p| Process {

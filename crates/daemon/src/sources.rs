@@ -13,7 +13,7 @@ use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::Mutex;
+use tokio::sync::{Mutex, MutexGuard};
 
 /// An older part of a long transcript is not read: proofs of what is under way are at its end.
 const FIRST_READ: u64 = 8 << 20;
@@ -112,18 +112,20 @@ impl Sources {
 
     /// Turns to another transcript, after the old one was read to its end.
     pub async fn follow(&self, path: &Path, conversation: &ConversationId, handle: &Handle) {
-        {
-            let guard = self.transcript.lock().await;
-            if guard
-                .as_ref()
-                .is_some_and(|t| t.path == path && &t.conversation == conversation)
-            {
-                return;
+        match self.transcript().await {
+            Some(known) => {
+                let is_known = |t: &Transcript| t.path == path && &t.conversation == conversation;
+                if known.as_ref().is_some_and(is_known) {
+                    return;
+                }
             }
+            None => return busy(handle, path),
         }
         self.read(handle).await;
-        let mut guard = self.transcript.lock().await;
-        *guard = Some(Transcript {
+        let Some(mut transcript) = self.transcript().await else {
+            return busy(handle, path);
+        };
+        *transcript = Some(Transcript {
             path: path.to_path_buf(),
             conversation: conversation.clone(),
             offset: 0,
@@ -134,12 +136,19 @@ impl Sources {
     }
 
     pub async fn followed(&self) -> Option<PathBuf> {
-        self.transcript
-            .lock()
-            .await
-            .as_ref()
-            .map(|t| t.path.clone())
+        let transcript = self.transcript().await?;
+        transcript.as_ref().map(|t| t.path.clone())
     }
+
+    /// None: it has been read for so long that the disk does not answer.
+    async fn transcript(&self) -> Option<MutexGuard<'_, Option<Transcript>>> {
+        let lock = self.transcript.lock();
+        tokio::time::timeout(READING, lock).await.ok()
+    }
+}
+
+fn busy(handle: &Handle, path: &Path) {
+    tracing::warn!(session = %handle.id, path = %path.display(), "its transcript is not followed: the disk of the one before does not answer");
 }
 
 impl Transcript {

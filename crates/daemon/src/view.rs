@@ -24,7 +24,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         agent: record.agent.as_str().to_string(),
         state: record.word().to_string(),
         state_reason: record.why.clone(),
-        state_since: rfc3339(record.since),
+        state_since: rfc3339(record.word_since()),
         waiting_for: waiting_for(record),
         goal: extra.goal.as_ref().map(|goal| goal.text.clone()),
         activity: activity(record),
@@ -168,6 +168,7 @@ pub fn source(source: UsageSource) -> &'static str {
         UsageSource::Transcript => "transcript",
         UsageSource::Hook => "hook",
         UsageSource::Api => "api",
+        UsageSource::Unproven => "unproven",
     }
 }
 
@@ -232,9 +233,17 @@ pub fn attention(published: &Published) -> Option<String> {
                 return Some(handoff_failed(failed, name.as_str()));
             }
             let reason = queue.held_reason.as_ref()?;
-            let starting = record.state == State::Starting || record.state == State::Compacting;
+            // What waits for these flows by itself afterwards.
+            let passing = matches!(record.word(), "starting" | "compacting" | "handing_off")
+                || reason == Hold::HandingOff.explain();
             let plural = if queue.held == 1 { "" } else { "s" };
-            (!starting).then(|| format!("{} message{plural} held: {reason}", queue.held))
+            let said = || {
+                format!(
+                    "{} message{plural} held: {reason}; see: sm queue ls {name}",
+                    queue.held
+                )
+            };
+            (!passing).then(said)
         }
         State::Exited => match record.exit_code {
             Some(0) => None,

@@ -27,6 +27,18 @@ fn a_missing_or_empty_file_is_the_defaults() {
 }
 
 #[test]
+fn a_pipe_or_a_folder_in_its_place_is_an_error_at_once() {
+    let dir = tempfile::tempdir().unwrap();
+    let pipe = dir.path().join("config.toml");
+    let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+    assert!(made.unwrap().success());
+    for path in [pipe.as_path(), dir.path()] {
+        let error = Config::load(path).unwrap_err().to_string();
+        assert!(error.contains("regular file"), "{error}");
+    }
+}
+
+#[test]
 fn every_documented_default_is_what_the_code_uses() {
     let mut file = String::new();
     for key in KEYS {

@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 use sm_core::SessionName;
-use sm_daemon::names::{Candidate, NameError, Standing, check_free, default_name, resolve};
+use sm_daemon::names::{
+    Candidate, NameError, Standing, check_free, check_id, default_name, resolve,
+};
 
 struct Sessions<'a>(Vec<Candidate<'a>>);
 
@@ -217,4 +219,52 @@ fn a_name_that_begins_anothers_id_is_no_way_to_reach_it() {
     assert!(error.hint().starts_with("choose another name"));
     assert_eq!(free("a1b2c", Some("a1b2c3d4")), Ok(()), "its own");
     assert_eq!(free("a", None), Ok(()), "too short to be meant as an id");
+}
+
+/// Ids go before names: a new one must not take what is meant for a session of that name.
+#[test]
+fn an_id_that_is_somebodys_name_is_refused() {
+    let lost = Candidate {
+        id: "c3c3c3c3",
+        name: "away",
+        standing: Standing::Lost,
+    };
+    let mut all = Sessions::new(&[
+        ("a1a1a1a1", "api", true),
+        ("b2b2b2b2", "beef", true),
+        ("d4d4d4d4", "done", false),
+    ]);
+    all.0.push(lost);
+    for (id, by) in [
+        ("api", Some("a1a1a1a1")),
+        ("beef0123", Some("b2b2b2b2")),
+        ("away", Some("c3c3c3c3")),
+        ("away-2", Some("c3c3c3c3")),
+        // no abbreviation is as short as that
+        ("api0123f", None),
+        ("done", None),
+        ("0123cafe", None),
+    ] {
+        let found = check_id(id, all.iter());
+        let expected = by.map_or(Ok(()), |by| {
+            Err(NameError::IdIsAName {
+                id: id.to_owned(),
+                by: by.to_owned(),
+            })
+        });
+        assert_eq!(found, expected, "{id}");
+    }
+    let error = check_id("api", all.iter()).unwrap_err();
+    assert!(error.hint().starts_with("leave the id out"));
+}
+
+proptest! {
+    /// Whatever ids are let in, everybody who is reached by a name stays reached by it.
+    #[test]
+    fn a_new_id_changes_whom_no_name_means(id in "[a-f0-9]{1,8}", name in "[a-f]{1,8}") {
+        let before = [("99999999", name.as_str(), true)];
+        prop_assume!(check_id(&id, Sessions::new(&before).iter()).is_ok());
+        let all = Sessions::new(&[before[0], (id.as_str(), "another", true)]);
+        prop_assert_eq!(all.resolve(&name), Ok("99999999".to_owned()));
+    }
 }

@@ -138,3 +138,64 @@ fn no_secret_is_kept_nor_handed_over_by_either_agent() {
         );
     }
 }
+
+/// It came up before anything told what it is: in a command that still runs, in paths, in the folder
+/// and the branch, and as a part of a longer name.
+#[test]
+fn what_turns_out_to_be_a_secret_is_taken_out_of_all_that_is_kept() {
+    let secret = "blue_Heron_42";
+    let place = |line: serde_json::Value| {
+        let mut line = line;
+        line["cwd"] = format!("/srv/{secret}/app").into();
+        line["gitBranch"] = format!("wip/{secret}").into();
+        line.to_string()
+    };
+    let call = |id: &str, tool: &str, input: serde_json::Value| {
+        place(
+            serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
+            "content": [{"type": "tool_use", "id": id, "name": tool, "input": input}]}}),
+        )
+    };
+    let said = |text: &str| {
+        place(
+            serde_json::json!({"type": "assistant", "sessionId": "c", "message": {"role": "assistant",
+            "content": [{"type": "text", "text": text}]}}),
+        )
+    };
+    let lines = [
+        person_claude("begin"),
+        call(
+            "t1",
+            "Read",
+            serde_json::json!({"file_path": format!("/srv/{secret}/notes.md")}),
+        ),
+        call(
+            "t2",
+            "Bash",
+            serde_json::json!({"command": format!("deploy {secret}.tar")}),
+        ),
+        said(&format!(
+            "the old one is {secret}_backup, {secret} is next to invoice_module"
+        )),
+    ];
+    let telling = call(
+        "t3",
+        "Bash",
+        serde_json::json!({"command": format!("PGPASSWORD={secret} psql -h db")}),
+    );
+    let mut ledger = Ledger::default();
+    let mut reader = Reader::new(Dialect::Claude);
+    let mut feed = |lines: &str, ledger: &mut Ledger| {
+        reader.feed(lines.as_bytes(), &mut |at, record| ledger.add(at, &record));
+    };
+    feed(&(lines.join("\n") + "\n"), &mut ledger);
+    let kept = serde_json::to_string(&ledger).unwrap();
+    for part in ["notes.md", "deploy", "/app", "wip/", "_backup"] {
+        assert!(kept.contains(part), "{part} is not kept at all: {kept}");
+    }
+    assert!(kept.contains(secret), "nothing has told yet what it is");
+    feed(&(telling + "\n"), &mut ledger);
+    let kept = serde_json::to_string(&ledger).unwrap();
+    assert!(!kept.contains(secret), "{kept}");
+    assert!(kept.contains("invoice_module"), "{kept}");
+}

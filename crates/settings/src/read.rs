@@ -1,9 +1,9 @@
 //! The file, from its bytes to the values of its keys.
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use sm_client::files;
 use sm_core::nearest::nearest;
 use toml::de::{DeTable, DeValue};
 
@@ -33,7 +33,7 @@ pub fn load(path: &Path) -> Result<Option<Vec<u8>>, SettingsError> {
         path: path.to_path_buf(),
         source,
     };
-    let file = match File::open(path) {
+    let file = match files::open(path) {
         Ok(file) => file,
         Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(e) => return Err(failed(e)),

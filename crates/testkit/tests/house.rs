@@ -17,7 +17,7 @@ const MAY_KNOW: [(&str, &[&str]); 15] = [
     ("ledger", &["core"]),
     ("term", &[]),
     ("client", &[]),
-    ("settings", &["core"]),
+    ("settings", &["core", "client"]),
     ("hook", &["client"]),
     ("channel", &["client"]),
     ("store", &["core"]),

@@ -2,7 +2,7 @@
 // SM_PROGRAM and an environment in which it finds nothing of the real user's.
 
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { request } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -46,12 +46,20 @@ export function tcp() {
 }
 
 /// Asks the daemon as a program does: the `fetch` of Node has the marks of a browser.
-export function asProgram(method, path, body) {
+export function asProgram(method, path, body, more = {}) {
   const { hostname, port } = new URL(tcp());
-  return asked(hostname, port, method, path, body);
+  return asked(hostname, port, method, path, body, more);
 }
 
-export function asked(host, port, method, path, body) {
+/// How full a session's context is, as its agent's own status line tells it.
+export function reports(name, percent) {
+  const { id, pid } = json("show", name);
+  const environment = readFileSync(`/proc/${pid}/environ`, "utf8").split("\0");
+  const secret = environment.find((entry) => entry.startsWith("SM_SESSION_SECRET="))?.split("=")[1];
+  return asProgram("POST", "/hooks/context-usage", usage(id, percent), { "x-sm-secret": secret ?? "" });
+}
+
+export function asked(host, port, method, path, body, more = {}) {
   const text = JSON.stringify(body);
   return new Promise((done, failed) => {
     const sent = request(
@@ -60,7 +68,7 @@ export function asked(host, port, method, path, body) {
         port,
         method,
         path,
-        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(text) },
+        headers: { "content-type": "application/json", "content-length": Buffer.byteLength(text), ...more },
       },
       (answer) => {
         answer.resume();

@@ -2,7 +2,7 @@
 // the page, and pictures to look at.
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
-import { agent, asProgram, equal, row, run, scenario, shot, signedOut, signIn, usage } from "./lib.mjs";
+import { agent, equal, reports, row, run, scenario, shot, signedOut, signIn } from "./lib.mjs";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
@@ -16,11 +16,11 @@ async function faults(page, where) {
 }
 
 await scenario(async ({ browser, page: first, complaints }) => {
-  const { id } = agent("api");
-  const { id: full } = agent("a-session-with-a-very-long-name-that-does-not-fit-anywhere");
-  equal(await asProgram("POST", "/hooks/context-usage", usage(full, 91)), 200, "usage is taken");
+  agent("api");
+  agent("a-session-with-a-very-long-name-that-does-not-fit-anywhere");
+  equal(await reports("a-session-with-a-very-long-name-that-does-not-fit-anywhere", 91), 200, "usage is taken");
   for (const percent of [10, 35, 58, 77]) {
-    equal(await asProgram("POST", "/hooks/context-usage", usage(id, percent)), 200, "usage is taken");
+    equal(await reports("api", percent), 200, "usage is taken");
   }
   run("send", "api", "SAY: some work is done", "--wait", "60");
   run("handoff", "--auto", "--session", "api");

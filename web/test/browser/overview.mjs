@@ -1,16 +1,16 @@
 // What the command line does is seen by itself: a session appears, its gauge follows, it is renamed,
 // it ends. Keys lead through the list.
-import { agent, asProgram, equal, eventually, json, row, run, scenario, signIn, usage, yes } from "./lib.mjs";
+import { agent, equal, eventually, json, reports, row, run, scenario, signIn, yes } from "./lib.mjs";
 
 await scenario(async ({ page }) => {
   await signIn(page);
   await page.getByText("No sessions yet").waitFor();
-  const { id } = agent("api");
+  agent("api");
   await row(page, "api").waitFor();
   await row(page, "api").getByText("idle").waitFor();
 
   for (const percent of [12, 81]) {
-    equal(await asProgram("POST", "/hooks/context-usage", usage(id, percent)), 200, "usage is taken");
+    equal(await reports("api", percent), 200, "usage is taken");
     await row(page, "api").getByText(`${percent}%`).waitFor();
   }
   await page.locator(".attention").getByText("context nearly full").waitFor();

@@ -1,5 +1,5 @@
 // What a dialog asks is on the page, in the words of the agent; times are those of `sm ls`.
-import { agent, asProgram, equal, eventually, json, row, run, scenario, signIn, usage, yes } from "./lib.mjs";
+import { agent, equal, eventually, json, reports, row, run, scenario, signIn, yes } from "./lib.mjs";
 
 await scenario(async ({ page }) => {
   agent("api");
@@ -10,7 +10,7 @@ await scenario(async ({ page }) => {
   await needs.getByText("rm -rf build").waitFor();
   // held behind the dialog, and nearly full: still one session that needs somebody
   run("send", "api", "later");
-  await asProgram("POST", "/hooks/context-usage", usage(json("show", "api").id, 92));
+  equal(await reports("api", 92), 200, "usage is taken");
   await eventually("all that it needs is told", async () => (await needs.textContent()).includes("also:"));
   equal(await needs.count(), 1, "it is listed once");
   equal(await page.locator("#attention small").textContent(), "1", "and counted once");

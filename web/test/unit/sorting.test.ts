@@ -57,8 +57,14 @@ describe("what needs a person", () => {
   it("says each need once, most pressing first", () => {
     const found = attention(
       [
-        session({ id: "held", queue: { queued: 2, held: 2, held_reason: "a dialog is open" } }),
+        session({
+          id: "held",
+          attention: "2 messages held: a dialog is open",
+          queue: { queued: 2, held: 2, held_reason: "a dialog is open" },
+        }),
+        session({ id: "flows", queue: { queued: 1, held: 1, held_reason: "a handoff is under way" } }),
         session({ id: "full", context: filled(90) }),
+        session({ id: "anybody's", context: { ...filled(99), source: "unproven" } }),
         session({ id: "own rule", context: { ...filled(80), critical: null } }),
         session({ id: "ended", state: "exited", context: filled(99) }),
         session({ id: "passing", state: "handing_off", queue: { queued: 1, held: 1, held_reason: "handing over" } }),

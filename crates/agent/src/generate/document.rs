@@ -4,12 +4,12 @@
 //! the transcript; where there is none either, the ledger's document has to do. A way that was
 //! taken and failed is a failure: nobody is handed a document that he did not ask for.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use sm_agents::fork::{Answered, ForkRequest};
+use sm_client::files;
 use sm_core::Author;
 use sm_core::ids::ConversationId;
 use sm_core::profile::AgentKind;
@@ -332,7 +332,7 @@ fn read(path: &Path, tell: &mut impl FnMut(At, Record<'_>)) -> Result<(), Docume
         path: path.into(),
         source,
     };
-    let mut file = File::open(path).map_err(unreadable)?;
+    let mut file = files::open(path).map_err(unreadable)?;
     let more = |buffer: &mut [u8]| file.read(buffer);
     match whole(None, u64::MAX, more, tell).map_err(unreadable)? {
         Some(_) => Ok(()),

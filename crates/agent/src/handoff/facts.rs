@@ -4,10 +4,10 @@
 //! person said. Pure but for [`ledger_of`], which reads the session's file.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use sm_client::files;
 use sm_ledger::{At, Dialect, Ledger, Record, whole};
 
 use crate::tools::{Todo, TodoStatus};
@@ -21,7 +21,7 @@ const JUDGED: usize = 2_000;
 /// Reads the session's file; what cannot be read is not known.
 pub fn ledger_of(path: &Path) -> Ledger {
     let mut ledger = Ledger::default();
-    if let Ok(mut file) = File::open(path) {
+    if let Ok(mut file) = files::open(path) {
         let more = |buffer: &mut [u8]| file.read(buffer);
         let tell = &mut |at: At, record: Record<'_>| ledger.add(at, &record);
         // What was read before it failed counts.
@@ -190,6 +190,15 @@ mod tests {
             text: text.into(),
             status,
         }
+    }
+
+    #[test]
+    fn a_pipe_in_the_place_of_the_file_is_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        assert_eq!(ledger_of(&pipe).line, 0, "nothing is known");
     }
 
     #[test]

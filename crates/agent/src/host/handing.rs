@@ -77,7 +77,7 @@ impl Driver {
             return;
         };
         let mut text = String::new();
-        let read = std::fs::File::open(&path)
+        let read = sm_client::files::open(&path)
             .and_then(|file| file.take(LARGEST).read_to_string(&mut text));
         let _ = std::fs::remove_file(&path);
         let text = match read {

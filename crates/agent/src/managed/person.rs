@@ -3,11 +3,11 @@
 //! Nothing is dropped: what cannot be done from outside is refused, with a reason that its sender
 //! reads on the receipt. What only shows something belongs to whoever sits at the screen.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
 use sm_agents::native::SUCCESSOR;
+use sm_client::files;
 
 use crate::host::{Command, Told};
 use crate::session;
@@ -57,7 +57,7 @@ pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Result<Command, String>
 fn successor(path: &str) -> Result<Command, String> {
     let mut document = String::new();
     if !path.is_empty() {
-        let read = File::open(path)
+        let read = files::open(Path::new(path))
             .and_then(|file| file.take(DOCUMENT).read_to_string(&mut document))
             .map_err(|error| format!("{path}: {error}"))?;
         if read as u64 == DOCUMENT {
@@ -120,6 +120,16 @@ mod tests {
             let document = expected.map(str::to_owned);
             assert_eq!(read(&text), Ok(Command::Successor { document }));
         }
+    }
+
+    #[test]
+    fn a_document_that_is_a_pipe_is_refused_and_not_waited_for() {
+        let folder = tempfile::tempdir().unwrap();
+        let pipe = folder.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
+        assert!(made.unwrap().success());
+        let why = read(&format!("{SUCCESSOR} {}", pipe.display())).unwrap_err();
+        assert!(why.contains("not a regular file"), "{why}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Which sessions there are, from the beginning and the end of each file alone.
 
-use std::fs::{self, File};
+use std::fs;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
@@ -120,7 +120,7 @@ struct Line {
 }
 
 fn summary(path: &Path) -> io::Result<Option<Summary>> {
-    let mut file = File::open(path)?;
+    let mut file = sm_client::files::open(path)?;
     let metadata = file.metadata()?;
     let mut head = Vec::new();
     file.by_ref().take(LOOK as u64).read_to_end(&mut head)?;

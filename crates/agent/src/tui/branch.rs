@@ -1,8 +1,9 @@
 //! The branch that is checked out, for the status line; read from git's own file, without git.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
+
+use sm_client::files;
 
 use crate::host::Update;
 
@@ -46,11 +47,8 @@ fn git_folder(folder: &Path) -> Option<PathBuf> {
 }
 
 fn read(path: &Path) -> Option<String> {
-    if !path.is_file() {
-        return None;
-    }
     let mut text = String::new();
-    File::open(path)
+    files::open(path)
         .ok()?
         .take(LONGEST)
         .read_to_string(&mut text)

@@ -1,7 +1,6 @@
 //! `sm` alone: the sessions, and what needs a person.
 
 use clap::Args;
-use sm_core::Hold;
 use sm_daemon::api::types::SessionView;
 
 use crate::client::{Daemon, Which};
@@ -121,19 +120,6 @@ fn attention(look: &Look, session: &SessionView) -> Option<String> {
         };
         return Some(format!("{name}: {why} ({next})"));
     }
-    // What waits for a handoff flows by itself afterwards.
-    let frozen = session.queue.held_reason.as_deref() == Some(Hold::HandingOff.explain());
-    if session.queue.held > 0 && session.state != "exited" && !frozen {
-        let why = session
-            .queue
-            .held_reason
-            .as_deref()
-            .map_or_else(String::new, |why| format!(": {}", one_line(why)));
-        return Some(format!(
-            "{name}: {} held{why} (sm queue ls {name})",
-            count(session.queue.held, "message")
-        ));
-    }
     match session.state.as_str() {
         "waiting" => Some(format!(
             "{name}: waits for a person{} (sm attach {name})",
@@ -184,6 +170,7 @@ mod tests {
     use crate::commands::ls::tests::session;
     use crate::handoff::tests::open;
     use crate::text::tests::look;
+    use sm_core::Hold;
 
     #[test]
     fn nothing_yet_says_how_to_start() {
@@ -204,6 +191,10 @@ mod tests {
         held.queue.queued = 1;
         held.queue.held = 1;
         held.queue.held_reason = Some("somebody's half-typed text is in the composer".into());
+        held.attention = Some(
+            "1 message held: somebody's half-typed text is in the composer; see: sm queue ls db"
+                .into(),
+        );
         let mut lost = session("old");
         lost.state = "lost".into();
         lost.attention = Some("lost: tmux is gone; bring it back: sm restore old".into());
@@ -238,7 +229,7 @@ mod tests {
         needs attention
           ! port 8420 is taken by nginx (pid 7): set SM_PORT
           ! web: permission to run Bash(rm -rf build) (sm attach web)
-          ! db: 1 message held: somebody's half-typed text is in the composer (sm queue ls db)
+          ! db: 1 message held: somebody's half-typed text is in the composer; see: sm queue ls db
           ! old: lost: tmux is gone; bring it back: sm restore old
           ! docs: handoff rolled back, the old conversation goes on: no prompt; see: sm handoffs show ho-1
           ! full: context 91% full (sm handoff --auto --session full)
@@ -256,6 +247,22 @@ mod tests {
         and 1 session that exited earlier (sm ls --all)
         ");
     }
+
+    /// The daemon says who needs a person: what is held by something that passes is no alarm.
+    #[test]
+    fn what_is_held_and_flows_by_itself_needs_nobody() {
+        for state in ["starting", "compacting", "idle"] {
+            let mut api = session("api");
+            api.state = state.into();
+            api.queue.queued = 1;
+            api.queue.held = 1;
+            api.queue.held_reason = Some("the agent is compacting its context".into());
+            let shown = render(&look(), &[api], &[]);
+            assert!(!shown.contains("needs attention"), "{shown}");
+            assert!(shown.contains("1 held"), "{shown}");
+        }
+    }
+
     #[test]
     fn a_handoff_under_way_is_told_and_needs_nobody() {
         let mut api = session("api");

@@ -2,6 +2,8 @@
 
 use crate::fake::{Fake, Home, Ran, Reply, session};
 use serde_json::{Value, json};
+use sm_agents::tried;
+use sm_core::AgentKind;
 use std::net::TcpListener;
 
 /// Runs it where only these programs are found.
@@ -85,6 +87,26 @@ fn old_broken_and_mismatched_programs() {
     assert_eq!(check(&checks, "tmux")["verdict"], "broken");
     let claude = check(&checks, "claude")["text"].as_str().unwrap();
     assert!(claude.contains("cannot find module"), "{claude}");
+}
+
+#[test]
+fn a_version_that_nobody_has_tried_is_a_warning() {
+    let home = healthy();
+    home.script("claude", "echo '9.9.9 (Claude Code)'");
+    home.script("codex", "echo codex-cli 9.9.9");
+    let (ran, checks) = doctor(&home, &[("SM_PORT", "0")]);
+    ran.exits(0); // it may well work
+    for (agent, kind) in [("claude", AgentKind::Claude), ("codex", AgentKind::Codex)] {
+        let found = check(&checks, agent);
+        assert_eq!(found["verdict"], "warning", "{found}");
+        let tried = tried::newest(kind).unwrap();
+        let expected = format!("newer than {tried}, the newest version that was tried");
+        let text = found["text"].as_str().unwrap();
+        assert!(text.contains("9.9.9") && text.contains(&expected), "{text}");
+        let remedy = found["remedy"].as_str().unwrap();
+        assert!(remedy.contains("sm queue ls NAME --all"), "{remedy}");
+    }
+    assert_eq!(check(&checks, "tmux")["verdict"], "ok");
 }
 
 #[test]

@@ -13,6 +13,7 @@ pub mod generate;
 pub mod handoff;
 pub mod joined;
 pub mod ledger;
+pub mod raw;
 pub mod run;
 pub mod texts;
 

@@ -1,7 +1,7 @@
 //! Everything a terminal has ever shown: complete, searchable, and rendered once.
 
-use crate::world::{World, eventually, files, text};
-use rustix::process::Pid;
+use crate::world::{World, end, eventually, files, text};
+use rustix::process::{Pid, Signal};
 use serde_json::Value;
 use sm_testkit::process::Process;
 use std::os::unix::fs::PermissionsExt;
@@ -282,4 +282,29 @@ fn a_killed_log_writer_is_started_again_and_the_hole_is_told() {
     append(&source, "and on\n");
     archived(&world, "log", "and on");
     assert!(now.is_alive());
+}
+
+/// The program that does it is gone: that is told, with what brings it back.
+#[test]
+fn a_log_writer_that_cannot_be_started_again_is_told() {
+    let mut world = World::new();
+    let sm = world.install_writer("#!/bin/sh\nexit 1\n");
+    let api = world.agent("api");
+    let id = text(&api["id"]);
+    let folder = world.paths().session_dir(&id);
+    let writer = log_writer(&folder).expect("somebody writes it down");
+    std::fs::remove_file(sm.with_file_name("sm-hook")).unwrap();
+    end(&writer, Signal::KILL);
+    let problems = || world.sm(&["status", "--json"]).exits(0).json()["problems"].clone();
+    eventually("it is told", || {
+        let problems = problems();
+        let mut problems = problems.as_array().into_iter().flatten();
+        problems.any(|problem| {
+            let problem = text(problem);
+            problem.contains("could not be started again (it ended at once)")
+                && problem.contains(&format!("sm kill {id} && sm restore {id}"))
+        })
+    });
+    let claims = |line: &String| line.contains("had ended and was started again");
+    assert!(!world.events("api").iter().any(claims), "nobody started it");
 }

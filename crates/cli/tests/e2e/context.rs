@@ -5,25 +5,55 @@ use crate::handoff::{Turn, document, post, reaches};
 use crate::world::{DEADLINE, World, eventually, text};
 use serde_json::{Value, json};
 use sm_client::http::Request;
+use sm_client::{Client, wire};
 use sm_testkit::clean::RecordKind;
 use sm_testkit::wait_until;
 use std::path::Path;
+use std::time::Instant;
 
-/// A report as older scripts send it; what is answered.
+/// A report as older scripts send it, with what the agent's own processes have in their environment;
+/// what is answered.
 #[track_caller]
 pub fn report(world: &World, body: &Value) -> Value {
+    let secret = secret(world, &text(&body["session_id"]));
+    report_as(world, body, &secret)
+}
+
+#[track_caller]
+fn report_as(world: &World, body: &Value, secret: &str) -> Value {
     let body = body.to_string();
-    let request = Request::post("/hooks/context-usage").json(body.as_bytes());
+    let mut request = Request::post("/hooks/context-usage").json(body.as_bytes());
+    if !secret.is_empty() {
+        request = request.header(wire::SECRET_HEADER, secret);
+    }
     let (status, answer) = world.ask(&request);
     assert_eq!(status, 200, "{answer}");
     answer
 }
 
+/// The secret in the environment of a session's agent; empty without one, or without a daemon.
+pub fn secret(world: &World, id: &str) -> String {
+    let target = format!("/sessions/{id}");
+    let until = Instant::now() + DEADLINE;
+    let answer = Client::new(world.paths()).request(&Request::get(&target), until);
+    let shown = answer.map_or(Value::Null, |answer| {
+        serde_json::from_str(&answer.text()).unwrap_or_default()
+    });
+    let environment = std::fs::read(format!("/proc/{}/environ", shown["pid"])).unwrap_or_default();
+    let prefix = format!("{}=", wire::SECRET_VAR);
+    let mut entries = environment.split(|byte| *byte == 0);
+    let value = entries.find_map(|entry| entry.strip_prefix(prefix.as_bytes()));
+    String::from_utf8(value.unwrap_or_default().to_vec()).unwrap()
+}
+
+fn usage(id: &str, percent: u64) -> Value {
+    json!({"session_id": id, "used_percentage": percent,
+        "total_input_tokens": percent * 2_000, "total_output_tokens": 9, "context_window_size": 200_000})
+}
+
 #[track_caller]
 pub fn used(world: &World, id: &str, percent: u64) -> Value {
-    let body = json!({"session_id": id, "used_percentage": percent,
-        "total_input_tokens": percent * 2_000, "total_output_tokens": 9, "context_window_size": 200_000});
-    report(world, &body)
+    report(world, &usage(id, percent))
 }
 
 /// Every alert the session was ever sent, in order.
@@ -322,4 +352,47 @@ fn people_see_how_full_contexts_are() {
     let args = ["statusline", "--format", "{tokens}", "--", "echo", "mine"];
     let said = world.sm_given(&args, line).exits(0);
     assert_eq!(said.out, "mine · 86k\n");
+}
+
+/// Anybody of the same user can post a report: it fills an empty gauge, and does nothing else.
+#[test]
+fn a_report_from_outside_alarms_nobody_and_hides_nothing_real() {
+    let world = World::new();
+    let id = text(&world.agent("api")["id"]);
+    let gate = world.gate("go");
+    // nothing is known yet: the first answer of the model is what is waited for
+    world.send_wait("api", &format!("HOLD: {}\nSAY: over", gate.display()));
+    world.wait_for("api", "working");
+    for secret in ["", "wrong"] {
+        let answer = report_as(&world, &usage(&id, 99), secret);
+        assert_eq!(answer, json!({"status": "ok", "used_percentage": 99}));
+        let compaction = json!({"session_id": id, "event": "compaction", "trigger": "auto"});
+        let answer = report_as(&world, &compaction, secret);
+        assert_eq!(answer, json!({"status": "unproven"}));
+    }
+    eventually("it is written down", || {
+        let events = world.events("api");
+        let told = |line: &String| line.contains("compaction reported: nothing proves");
+        events.iter().filter(|line| told(line)).count() == 2
+    });
+    let shown = world.show("api");
+    assert_eq!(shown["compactions"], 0);
+    assert_eq!(levels(&world, "api"), [] as [u64; 0]);
+    assert!(!world.sm(&[]).exits(0).out.contains("% full"));
+    // what interrupts is an urgent message of sm's: there is none
+    let queue = world.get("/sessions/api/messages?all=true");
+    let mut queue = queue.as_array().unwrap().iter();
+    assert!(queue.all(|message| message["from"]["kind"] != "sm"));
+    // its own source: what it crosses is said, and what is claimed beside it is not even shown
+    used(&world, &id, 40);
+    report_as(&world, &usage(&id, 99), "");
+    eventually("its own number", || {
+        world.show("api")["context"]["used_percentage"] == 40.0
+    });
+    used(&world, &id, 66);
+    assert_eq!(levels(&world, "api"), [66], "the threshold was not used up");
+    open(&gate);
+    world.given("critically high");
+    world.wait_for("api", "idle");
+    assert_eq!(world.show("api")["compactions"], 0);
 }

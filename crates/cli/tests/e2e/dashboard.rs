@@ -320,12 +320,14 @@ fn many_changes_are_one_look() {
     let id = text(&world.agent("api")["id"]);
     let mut stream = Stream::open(&world, "sessions=true", None);
     stream.next();
+    let secret = crate::context::secret(&world, &id);
     // nothing is read meanwhile: what changed a hundred times is sent as it is in the end
     for percent in 1..=100_u32 {
         let body = json!({"session_id": id, "used_percentage": percent % 50,
             "total_input_tokens": percent * 1000, "context_window_size": 200_000});
         let bytes = body.to_string();
         let request = Request::post("/hooks/context-usage").json(bytes.as_bytes());
+        let request = request.header(sm_client::wire::SECRET_HEADER, &secret);
         assert_eq!(world.ask(&request).0, 200);
     }
     let seen =

@@ -2,12 +2,13 @@
 //! many streams, a daemon that does not answer, questions that cannot be read.
 
 use crate::world::{Ran, World, eventually, text};
-use rustix::process::Signal;
+use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
 use serde_json::{Value, json};
-use sm_client::Client;
-use sm_client::http::{HttpError, Request};
+use sm_client::http::Request;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 /// A pipe, a device and a folder where a transcript, a document or an agent's settings are expected.
 #[test]
@@ -39,8 +40,18 @@ fn what_is_no_regular_file_holds_nobody_up() {
             std::os::unix::fs::symlink(other, &transcript).unwrap();
             let _ = world.sm(&["ledger", "api"]);
             world.sm(&["context", "api"]);
-            let handed = world.sm(&["handoff", "--for", "api", pipe.to_str().unwrap()]);
-            assert_ne!(handed.code, Some(0), "{round}: {handed:?}");
+            for document in [pipe.as_path(), "/dev/zero".as_ref()] {
+                let document = document.to_str().unwrap();
+                let handed = world.sm(&["handoff", "--session", "api", document]);
+                assert_eq!(handed.code, Some(1), "{round}: {handed:?}");
+                assert!(handed.err.contains("regular file"), "{round}: {handed:?}");
+                // and by anybody who asks the daemon without the command
+                let body = json!({"person": true, "file_path": document}).to_string();
+                let asked = Request::post("/sessions/api/handoff").json(body.as_bytes());
+                let (status, said) = world.ask(&asked);
+                assert_eq!(status, 200, "{said}");
+                assert!(text(&said["error"]).contains("regular file"), "{said}");
+            }
         }
     }
     std::fs::remove_file(&transcript).unwrap();
@@ -52,41 +63,91 @@ fn what_is_no_regular_file_holds_nobody_up() {
     eventually("it ends", || !daemon.is_alive());
 }
 
-/// Far more than there are places: those that are too many are told so, and everybody else gets in.
+/// What a stream of events was answered with, and its connection, which stays open.
+struct Stream {
+    status: u16,
+    body: String,
+    _connection: UnixStream,
+}
+
+impl Stream {
+    /// Asks for one, and keeps its connection whatever is answered.
+    fn ask(world: &World) -> Self {
+        let mut connection = UnixStream::connect(world.paths().socket()).unwrap();
+        connection
+            .write_all(b"GET /events HTTP/1.1\r\nhost: localhost\r\n\r\n")
+            .unwrap();
+        let mut read = BufReader::new(connection.try_clone().unwrap());
+        let mut line = || {
+            let mut line = String::new();
+            read.read_line(&mut line).unwrap();
+            line.trim_end().to_owned()
+        };
+        let first = line();
+        let status = first.split(' ').nth(1).map(str::parse);
+        let status = status.expect(&first).unwrap();
+        while !line().is_empty() {}
+        let body = match status {
+            200 => String::new(),
+            _ => line(),
+        };
+        Self {
+            status,
+            body,
+            _connection: connection,
+        }
+    }
+}
+
+/// This process itself needs a descriptor for each.
+fn allow_many_files() {
+    let most = getrlimit(Resource::Nofile).maximum;
+    let limit = Rlimit {
+        current: most,
+        maximum: most,
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+}
+
+/// Far more than there are places: those that are too many are told so, and everybody else gets in,
+/// while all of them are open and others go on asking.
 #[test]
 fn a_thousand_event_streams_leave_room_for_hooks_and_people() {
     let world = World::new();
     world.agent("api");
-    let client = Client::new(world.paths());
-    let mut open = Vec::new();
-    let mut refused: Option<String> = None;
-    for _ in 0..1000 {
-        let until = Instant::now() + Duration::from_secs(30);
-        match client.stream(&Request::get("/events"), until) {
-            Ok(Ok(lines)) => open.push(lines),
-            Ok(Err(answer)) => {
-                assert_eq!(answer.status(), 503);
-                refused.get_or_insert(answer.text().into_owned());
-            }
-            Err(HttpError::Io(error)) => panic!("this test itself has too few files: {error}"),
-            Err(error) => panic!("the daemon does not answer: {error}"),
-        }
-        if refused.is_some() && open.len() > 4 {
-            break;
-        }
+    allow_many_files();
+    let all: Vec<Stream> = (0..1000).map(|_| Stream::ask(&world)).collect();
+    let open = all.iter().filter(|stream| stream.status == 200).count();
+    assert!((5..1000).contains(&open), "{open}");
+    for refused in all.iter().filter(|stream| stream.status != 200) {
+        assert_eq!(refused.status, 503);
+        let said: Value = serde_json::from_str(&refused.body).unwrap();
+        assert!(text(&said["error"]).contains("streams of events"), "{said}");
+        assert!(said["hint"].is_string(), "{said}");
     }
-    let said: Value = serde_json::from_str(&refused.expect("some are too many")).unwrap();
-    assert!(text(&said["error"]).contains("streams of events"), "{said}");
-    assert!(said["hint"].is_string(), "{said}");
-    world.sm(&["ls"]).exits(0);
-    world.send_wait("api", "in spite of them");
-    eventually("given", || world.times("in spite of them") == 1);
-    drop(open);
+    let enough = AtomicBool::new(false);
+    let tried = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !enough.load(Ordering::Relaxed) {
+                assert_eq!(Stream::ask(&world).status, 503);
+                tried.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        world.sm(&["ls"]).exits(0);
+        // by hooks, there and back
+        world.send_wait("api", "SAY: in spite of them");
+        world.sm(&["wait", "api", "--for", "idle"]).exits(0);
+        eventually("given", || world.times("in spite of them") == 1);
+        let before = tried.load(Ordering::Relaxed);
+        eventually("they went on asking", || {
+            tried.load(Ordering::Relaxed) > before
+        });
+        enough.store(true, Ordering::Relaxed);
+    });
+    drop(all);
     eventually("places that are left are free again", || {
-        let until = Instant::now() + Duration::from_secs(30);
-        client
-            .stream(&Request::get("/events"), until)
-            .is_ok_and(|answer| answer.is_ok())
+        Stream::ask(&world).status == 200
     });
 }
 

@@ -390,3 +390,87 @@ fn a_name_in_the_environment_is_a_claim() {
         status == 200 && sent["from"]["name"] == "worker"
     });
 }
+
+/// Set in the process that writes a request and ends.
+const WRITES_AND_ENDS: &str = "SM_TEST_WRITES_AND_ENDS";
+
+/// Connects, writes the request and ends; another process has its end of the connection, and keeps
+/// what is answered.
+fn write_and_end(socket: &std::path::Path, request: &str, answer: &std::path::Path) {
+    use std::io::Write;
+    let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+    stream.write_all(request.as_bytes()).unwrap();
+    std::process::Command::new("cat")
+        .stdin(std::os::fd::OwnedFd::from(stream))
+        .stdout(std::fs::File::create(answer).unwrap())
+        .stderr(std::process::Stdio::null()) // not ours: nobody waits for its end
+        .spawn()
+        .unwrap();
+}
+
+/// Nobody can say whether one that has ended was a person: its words are nobody's.
+#[test]
+fn who_has_ended_before_it_is_known_is_no_person() {
+    if let Some(dir) = std::env::var_os(WRITES_AND_ENDS) {
+        let dir = std::path::PathBuf::from(dir);
+        let request = std::fs::read_to_string(dir.join("request")).unwrap();
+        let socket = std::fs::read_to_string(dir.join("socket")).unwrap();
+        write_and_end(socket.as_ref(), &request, &dir.join("answer"));
+        assert!(dir.join("answer").exists());
+        return;
+    }
+    let world = World::new();
+    world.agent("api");
+    let body = json!({"id": "g1", "text": "SAY: whose words"}).to_string();
+    let request = format!(
+        "POST /sessions/api/messages HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+    let dir = world.env.project();
+    std::fs::write(dir.join("request"), request).unwrap();
+    let paths = world.paths();
+    std::fs::write(dir.join("socket"), paths.socket().to_str().unwrap()).unwrap();
+    // it has ended before the daemon can look at it
+    let daemon = world.daemon();
+    daemon.signal(rustix::process::Signal::STOP);
+    let ran = std::process::Command::new(std::env::current_exe().unwrap())
+        .args([
+            "proof::who_has_ended_before_it_is_known_is_no_person",
+            "--exact",
+        ])
+        .env(WRITES_AND_ENDS, &dir)
+        .output();
+    daemon.signal(rustix::process::Signal::CONT);
+    let ran = ran.unwrap();
+    assert!(
+        ran.status.success(),
+        "{}",
+        String::from_utf8_lossy(&ran.stdout)
+    );
+    let answer = || std::fs::read_to_string(dir.join("answer")).unwrap_or_default();
+    eventually("it is answered", || answer().contains("}"));
+    let said = answer();
+    assert!(said.starts_with("HTTP/1.1 403"), "{said}");
+    assert!(said.contains("had ended before it was known"), "{said}");
+    let (status, _) = world.ask(&Request::get("/sessions/api/messages/g1"));
+    assert_eq!(status, 404);
+    assert_eq!(world.times("whose words"), 0);
+}
+
+#[test]
+fn an_id_that_is_anothers_name_is_refused() {
+    let world = World::new();
+    let api = world.agent("api");
+    let body = json!({"id": "api", "agent": "claude", "cwd": "/"}).to_string();
+    let (status, said) = world.ask(&Request::post("/sessions").json(body.as_bytes()));
+    assert_eq!(status, 409, "{said}");
+    assert!(
+        text(&said["error"]).contains("is the name of session"),
+        "{said}"
+    );
+    let run = json!({"agent": "claude", "cwd": "/", "secret_hash": "00", "run": {"pid": 1, "start": 1},
+        "socket": "/tmp/nowhere", "process": {"pid": 1, "start": 1}, "at": 1});
+    let (status, said) = world.ask(&Request::post("/runs/api").json(run.to_string().as_bytes()));
+    assert_eq!(status, 409, "{said}");
+    assert_eq!(world.show("api")["id"], api["id"]);
+}

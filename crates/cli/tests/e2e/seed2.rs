@@ -2,7 +2,7 @@
 //! daemon. They know one address, `localhost:8420`: each test runs in a network of its own where
 //! that is possible, otherwise one after the other on a port that is free.
 
-use crate::context::{levels, report, used};
+use crate::context::{levels, report, secret, used};
 use crate::handoff::{Turn, document, reaches};
 use crate::world::{Ran, World, eventually, text};
 use serde_json::{Value, json};
@@ -76,7 +76,8 @@ fn world() -> World {
     world
 }
 
-/// Starts a script as the agent would: the session in its environment, its payload on stdin.
+/// Starts a script as the agent would: the session and its secret in its environment, its payload on
+/// stdin.
 fn start(world: &World, script: &str, session: Option<&str>, stdin: &Value) -> Child {
     let mut command = world.env.command("bash");
     command
@@ -86,6 +87,7 @@ fn start(world: &World, script: &str, session: Option<&str>, stdin: &Value) -> C
         .stderr(Stdio::piped());
     if let Some(session) = session {
         command.env("CLAUDE_SESSION_MANAGER_ID", session);
+        command.env("SM_SESSION_SECRET", secret(world, session));
     }
     let mut child = command.spawn().unwrap();
     let mut pipe = child.stdin.take().unwrap();

@@ -1,5 +1,6 @@
 //! Texts that a composer draws, strips or rewrites in its own way: each arrives once.
 
+use crate::common::raw::one_agent_cannot_clear_another;
 use crate::common::texts::{corpus, each_arrives_once, random};
 use crate::common::{DEADLINE, World, occurrences};
 use crate::people::wait_composer;
@@ -265,5 +266,19 @@ fn a_draft_is_waited_for_before_a_text_goes_in_beside_it_on_the_newest() {
     let test = "a_draft_is_waited_for_before_a_text_goes_in_beside_it_on_the_newest";
     if let Some(world) = newest(test) {
         a_draft_is_waited_for(world);
+    }
+}
+
+#[test]
+fn an_agent_cannot_clear_another() {
+    if let Some(world) = claude("an_agent_cannot_clear_another") {
+        one_agent_cannot_clear_another(&world, &FREE);
+    }
+}
+
+#[test]
+fn an_agent_cannot_clear_another_on_the_newest() {
+    if let Some(world) = newest("an_agent_cannot_clear_another_on_the_newest") {
+        one_agent_cannot_clear_another(&world, &FREE);
     }
 }

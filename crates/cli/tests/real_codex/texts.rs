@@ -1,7 +1,9 @@
 //! Texts arrive byte for byte.
 
 use crate::common::World;
+use crate::common::raw::one_agent_cannot_clear_another;
 use crate::common::texts::{corpus, each_arrives_once, random};
+use crate::handoff::CONNECTED;
 use crate::{exactly_once, once, submit};
 
 #[test]
@@ -126,4 +128,11 @@ corpus_tests! {
     unicode_texts_arrive_once_3: corpus(2, 4);
     unicode_texts_arrive_once_4: corpus(3, 4);
     made_up_texts_arrive_once: random(0..12);
+}
+
+#[test]
+fn an_agent_cannot_clear_another() {
+    if let Some(world) = World::codex("an_agent_cannot_clear_another") {
+        one_agent_cannot_clear_another(&world, &CONNECTED);
+    }
 }

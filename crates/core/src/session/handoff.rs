@@ -261,7 +261,7 @@ impl Session {
 
     /// Has what goes with the document made safe.
     pub(super) fn prepare(&mut self, now: Timestamp) {
-        let tokens = self.rec.usage.as_ref().and_then(|usage| usage.tokens);
+        let tokens = self.rec.gauge.own().and_then(|sample| sample.tokens);
         let Some(handoff) = self.rec.handoff.as_mut() else {
             return;
         };

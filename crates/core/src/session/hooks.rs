@@ -5,7 +5,7 @@ use super::{Session, State, Waiter};
 use crate::effect::{Answer, Effect, EntryKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
-use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Origin, Signal};
+use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Origin, Signal, UsageSource};
 
 /// A compaction that a person cancels brings its command back into the composer: a text that is
 /// pasted right then would stand behind it.
@@ -33,6 +33,12 @@ impl Session {
             return Answered::No; // came by socket and by spool
         }
         if call.origin == Origin::Unproven {
+            if let (Signal::Usage(sample), true) = (&call.signal, self.rec.state.is_live())
+                && sample.source == UsageSource::Unproven
+            {
+                self.sampled(sample.clone(), now);
+                return Answered::No;
+            }
             self.ignore(&call, "nothing proves that it is of this session");
             return Answered::No;
         }

@@ -226,7 +226,19 @@ impl Record {
 
     /// The state as others see it: between two contexts a session is neither idle nor at work.
     pub fn word(&self) -> &'static str {
-        let between = self.open_handoff().is_some_and(|h| match h.state {
+        match self.between_contexts() {
+            Some(_) => "handing_off",
+            None => self.state.word(),
+        }
+    }
+
+    /// The handoff that stands in the place of the state.
+    fn between_contexts(&self) -> Option<&Handoff> {
+        match self.state {
+            State::Waiting(_) | State::Exited | State::Lost => return None,
+            State::Starting | State::Working | State::Idle | State::Compacting => {}
+        }
+        self.open_handoff().filter(|h| match h.state {
             HandoffState::Scheduled => self.state == State::Idle,
             HandoffState::Prepared | HandoffState::Cleared => true,
             HandoffState::Prompted
@@ -236,13 +248,36 @@ impl Record {
             | HandoffState::Abandoned
             | HandoffState::RolledBack
             | HandoffState::Refused => false,
+        })
+    }
+
+    /// Since when the state is what [`Self::word`] says.
+    pub fn word_since(&self) -> Timestamp {
+        if let Some(between) = self.between_contexts() {
+            let began = between.began_at.unwrap_or(between.created_at);
+            // scheduled: the turn that it waited for, or one that came in between
+            let waited = between.state == HandoffState::Scheduled;
+            return if waited { began.max(self.since) } else { began };
+        }
+        // What the handoff stood in the place of may have begun before its end.
+        let left = self.handoff.as_deref().and_then(|h| match h.state {
+            HandoffState::Prompted | HandoffState::Done => h.prompted_at,
+            HandoffState::Abandoned | HandoffState::RolledBack => h.done_at,
+            HandoffState::Cancelled | HandoffState::Replaced if self.state == State::Idle => {
+                h.done_at
+            }
+            HandoffState::Scheduled
+            | HandoffState::Prepared
+            | HandoffState::Cleared
+            | HandoffState::Cancelled
+            | HandoffState::Replaced
+            | HandoffState::Refused => None,
         });
         match self.state {
-            State::Waiting(_) | State::Exited | State::Lost => self.state.word(),
-            State::Starting | State::Working | State::Idle | State::Compacting if between => {
-                "handing_off"
+            State::Waiting(_) | State::Exited | State::Lost => self.since,
+            State::Starting | State::Working | State::Idle | State::Compacting => {
+                left.map_or(self.since, |left| left.max(self.since))
             }
-            State::Starting | State::Working | State::Idle | State::Compacting => self.state.word(),
         }
     }
 

@@ -71,8 +71,12 @@ impl Session {
             self.tell_compaction();
         }
         self.rec.usage = self.rec.gauge.newest().cloned();
-        self.rec.last_sample = Some(now);
         self.journal_later();
+        if source == UsageSource::Unproven {
+            self.note_usage();
+            return; // shown, and nothing is done by it
+        }
+        self.rec.last_sample = Some(now);
         self.handoff_sampled(tokens);
         self.note_usage();
         if !self.is_watched() {
@@ -261,8 +265,8 @@ impl Session {
         let (Some(request), true) = (request, automatic && wanted) else {
             return Answered::No;
         };
-        let used = self.values();
-        let waits = (self.profile.compaction_waits)(used.tokens, used.window);
+        let used = self.rec.gauge.own().and_then(|sample| sample.tokens);
+        let waits = (self.profile.compaction_waits)(used, self.rec.gauge.window());
         if !waits || self.rec.held_up.1 >= self.profile.compaction_holds {
             return Answered::No;
         }
@@ -289,7 +293,7 @@ impl Session {
     /// The context was compacted: what was known of it is over, and people are told.
     pub(super) fn compaction_counted(&mut self, at: Timestamp, now: Timestamp) {
         let at = at.min(now);
-        let before = self.rec.usage.as_ref().and_then(|usage| usage.tokens);
+        let before = self.rec.gauge.own().and_then(|sample| sample.tokens);
         self.rec.gauge.begin(at);
         self.rec.usage = None;
         self.noted = None;

@@ -1,9 +1,11 @@
 //! How many requests that stay open may be open at once, by kind: streams of events and terminals,
-//! and those that wait for something. The rest of our descriptors is for what is answered at once: a
-//! hook of an agent and a person's command must get in, whatever else hangs on the socket.
+//! those that wait for something, and those that agents and runs keep open. No kind takes the places
+//! of another. The rest of our descriptors is for what is answered at once: a hook of an agent and a
+//! person's command must get in, whatever else hangs on the socket.
 
 use super::ApiError;
 use axum::extract::{Request, State};
+use axum::http::header::{CONNECTION, HeaderValue};
 use axum::http::{Method, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
@@ -29,6 +31,7 @@ pub fn files() -> usize {
 pub struct Capacity {
     streams: Places,
     waits: Places,
+    agents: Places,
 }
 
 #[derive(Debug, Clone)]
@@ -52,6 +55,8 @@ pub struct Place(#[expect(dead_code, reason = "held, not used")] Arc<OwnedSemaph
 enum Kind {
     Stream,
     Wait,
+    /// Kept open by an agent or a run, as long as it lives.
+    Agent,
     /// Answered at once.
     Short,
 }
@@ -61,9 +66,9 @@ fn kind(method: &Method, uri: &Uri) -> Kind {
     let waits = uri.query().is_some_and(|query| query.contains("wait_ms="));
     match (method.as_str(), parts.as_slice()) {
         ("GET", ["events"] | ["sessions", _, "terminal"]) => Kind::Stream,
-        ("GET", ["sessions", _, "wait"]) => Kind::Wait,
+        ("GET", ["sessions", _, "wait"] | ["sessions", _, "messages", _, "reply"]) => Kind::Wait,
         ("GET", ["sessions", _, "messages", _]) if waits => Kind::Wait,
-        ("POST", ["hooks", _, "mailbox"] | ["runs", _, "hold"]) => Kind::Wait,
+        ("POST", ["hooks", _, "mailbox"] | ["runs", _, "hold"]) => Kind::Agent,
         _ => Kind::Short,
     }
 }
@@ -72,23 +77,37 @@ impl Capacity {
     pub fn new(files: usize) -> Self {
         Self {
             streams: Places::new((files / 8).min(MOST_STREAMS)),
-            waits: Places::new(files * 3 / 8),
+            waits: Places::new(files / 8),
+            agents: Places::new(files / 4),
         }
     }
 
     /// None: it needs no place.
     fn take(&self, kind: Kind) -> Result<Option<Place>, ApiError> {
-        let (places, what) = match kind {
+        let (places, what, hint) = match kind {
             Kind::Short => return Ok(None),
-            Kind::Stream => (&self.streams, "streams of events and terminals are open"),
-            Kind::Wait => (&self.waits, "requests wait for something"),
+            Kind::Stream => (
+                &self.streams,
+                "streams of events and terminals are open",
+                "close some of them (pages, sm watch, scripts that follow events), then try again",
+            ),
+            Kind::Wait => (
+                &self.waits,
+                "requests wait for something",
+                "end some of them (sm wait, sm ask, sm send --wait), then try again",
+            ),
+            Kind::Agent => (
+                &self.agents,
+                "agents and runs are connected",
+                "end some sessions; or allow more open files (ulimit -n), then run: sm stop",
+            ),
         };
         match Arc::clone(&places.free).try_acquire_owned() {
             Ok(permit) => Ok(Some(Place(Arc::new(permit)))),
             Err(_) => Err(ApiError::new(
                 StatusCode::SERVICE_UNAVAILABLE,
                 format!("{} {what}, which is the most", places.all),
-                "close some of them (pages, sm watch, scripts that follow events), then try again",
+                hint,
             )),
         }
     }
@@ -104,7 +123,11 @@ pub async fn bounded(State(capacity): State<Capacity>, request: Request, next: N
                 "refused: {}",
                 refused.body.error
             );
-            return refused.into_response();
+            let mut answer = refused.into_response();
+            // its descriptor is wanted by somebody else
+            let close = HeaderValue::from_static("close");
+            answer.headers_mut().insert(CONNECTION, close);
+            return answer;
         }
     };
     let mut answer = next.run(request).await;
@@ -126,9 +149,14 @@ mod tests {
             (Method::GET, "/sessions/a/wait?for=idle", Kind::Wait),
             (Method::GET, "/sessions/a/messages/m?wait_ms=9", Kind::Wait),
             (Method::GET, "/sessions/a/messages/m", Kind::Short),
-            (Method::POST, "/hooks/claude/mailbox", Kind::Wait),
+            (
+                Method::GET,
+                "/sessions/a/messages/m/reply?timeout_ms=9",
+                Kind::Wait,
+            ),
+            (Method::POST, "/hooks/claude/mailbox", Kind::Agent),
             (Method::POST, "/hooks/claude/Stop", Kind::Short),
-            (Method::POST, "/runs/a/hold", Kind::Wait),
+            (Method::POST, "/runs/a/hold", Kind::Agent),
             (Method::GET, "/sessions/a/events", Kind::Short),
             (Method::GET, "/sessions", Kind::Short),
         ] {
@@ -138,15 +166,23 @@ mod tests {
 
     #[test]
     fn a_kind_that_is_full_leaves_the_others_their_places() {
-        let capacity = Capacity::new(64);
-        let streams: Vec<_> = (0..8)
-            .map(|_| capacity.take(Kind::Stream).unwrap())
-            .collect();
-        let refused = capacity.take(Kind::Stream).unwrap_err();
-        assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
-        assert!(refused.body.error.starts_with("8 streams"), "{refused:?}");
-        assert!(capacity.take(Kind::Wait).is_ok() && capacity.take(Kind::Short).is_ok());
-        drop(streams);
-        assert!(capacity.take(Kind::Stream).is_ok());
+        let kinds = [
+            (Kind::Stream, 8, "8 streams"),
+            (Kind::Wait, 8, "8 requests"),
+            (Kind::Agent, 16, "16 agents"),
+        ];
+        for (kind, all, said) in kinds {
+            let capacity = Capacity::new(64);
+            let taken: Vec<_> = (0..all).map(|_| capacity.take(kind).unwrap()).collect();
+            let refused = capacity.take(kind).unwrap_err();
+            assert_eq!(refused.status, StatusCode::SERVICE_UNAVAILABLE);
+            assert!(refused.body.error.starts_with(said), "{refused:?}");
+            for (other, ..) in kinds.iter().filter(|(other, ..)| *other != kind) {
+                assert!(capacity.take(*other).is_ok(), "{kind:?} leaves {other:?}");
+            }
+            assert!(capacity.take(Kind::Short).is_ok());
+            drop(taken);
+            assert!(capacity.take(kind).is_ok());
+        }
     }
 }

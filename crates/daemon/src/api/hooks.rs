@@ -4,7 +4,7 @@
 use super::{ApiError, Shared, asked};
 use crate::actor::{Published, Wake};
 use crate::ask::Ask;
-use crate::caller::Connection;
+use crate::caller::{self, Connection};
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
 use crate::{clock, fault, origin, proof, recovery, tool_calls};
@@ -507,8 +507,15 @@ impl UsageBody {
     }
 }
 
-/// Answered when the session has it, so that whoever looks next sees it.
-pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
+/// Answered when the session has it, so that whoever looks next sees it. Of a process of the session
+/// it is one of the session's sources; anybody else's fills the gauge where there is none, and counts
+/// no compaction.
+pub async fn context_usage(
+    State(hub): State<Shared>,
+    peer: Option<Extension<Connection>>,
+    headers: HeaderMap,
+    body: Bytes,
+) -> Response {
     let Some(body) = UsageBody::read(&body) else {
         return ApiError::bad(
             "the body is not a usage report",
@@ -520,14 +527,20 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
         return axum::Json(json!({"status": "unknown_session"})).into_response();
     };
     let at = clock::now();
-    let (signal, answer) = match body.is_compaction {
-        true => (
+    let peer = peer.map(|Extension(peer)| peer);
+    let (origin, source) = match caller::is_of(&hub, &handle, &headers, peer).await {
+        true => (Origin::Unknown, UsageSource::Api),
+        false => (Origin::Unproven, UsageSource::Unproven),
+    };
+    let (signal, answer) = match (body.is_compaction, origin) {
+        (true, Origin::Unproven) => (Signal::CompactionReported, json!({"status": "unproven"})),
+        (true, _) => (
             Signal::CompactionReported,
             json!({"status": "compaction_logged"}),
         ),
-        false => (
+        (false, _) => (
             Signal::Usage(UsageSample {
-                source: UsageSource::Api,
+                source,
                 used_percentage: body.used.as_ref().and_then(Number::as_f64),
                 tokens: body.tokens,
                 window: body.window,
@@ -541,7 +554,7 @@ pub async fn context_usage(State(hub): State<Shared>, body: Bytes) -> Response {
             id,
             at,
             conversation: None,
-            origin: Origin::Unknown,
+            origin,
             request: None,
             signal,
         };

@@ -102,12 +102,8 @@ async fn sender(
         return match caller::of(hub, connection).await {
             Caller::Session(own) => Ok(as_session(&own)),
             Caller::Unproven(other) => Err(not_of(&other)),
-            Caller::Gone if body.raw => Err(ApiError::new(
-                StatusCode::FORBIDDEN,
-                "the process that asked had ended before it was known whose it was",
-                "raw text is for people: send it from a program that waits for the answer",
-            )),
-            Caller::Outside | Caller::Gone | Caller::Unknown => Ok(Sender::Person),
+            Caller::Gone => Err(gone()),
+            Caller::Outside | Caller::Unknown => Ok(Sender::Person),
         };
     };
     let from = read::session(hub, from)?;
@@ -115,6 +111,15 @@ async fn sender(
         true => Ok(as_session(&from)),
         false => Err(not_of(&from)),
     }
+}
+
+/// It may have been an agent's: without the line that says so its text would read as a person's.
+pub(super) fn gone() -> ApiError {
+    ApiError::new(
+        StatusCode::FORBIDDEN,
+        "the process that asked had ended before it was known whose it was",
+        "ask from a program that waits for the answer",
+    )
 }
 
 fn not_of(session: &Handle) -> ApiError {

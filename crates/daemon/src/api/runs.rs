@@ -179,6 +179,7 @@ async fn introduce(
     headers: &HeaderMap,
     peer: Option<Extension<Connection>>,
 ) -> Result<Handle, ApiError> {
+    sessions::check_id(hub, id)?;
     let agent = AgentKind::parse(&body.agent).ok_or_else(|| {
         ApiError::bad(
             format!("there is no agent called {:?}", body.agent),

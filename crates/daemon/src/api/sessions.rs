@@ -109,7 +109,10 @@ pub async fn create(
     body: Bytes,
 ) -> Result<Response, ApiError> {
     let body: NewSessionBody = read::body(&body)?;
-    let id = body.id.clone().unwrap_or_else(|| clock::random_hex(4));
+    let id = match &body.id {
+        Some(id) => id.clone(),
+        None => drawn_id(&hub),
+    };
     let id = SessionId::new(id).map_err(|error| {
         ApiError::bad(
             format!("that cannot be a session id: {error}"),
@@ -120,6 +123,7 @@ pub async fn create(
         // a repeat of the same request; the environment may have been lost with the daemon
         return Ok((StatusCode::OK, Json(view(&hub, &handle))).into_response());
     }
+    check_id(&hub, &id)?;
     let agent = AgentKind::parse(&body.agent).ok_or_else(|| {
         ApiError::bad(
             format!("there is no agent called {:?}", body.agent),
@@ -158,6 +162,27 @@ pub async fn create(
     let name = name(&hub, &body, agent, None)?;
     let handle = start(&hub, &body, id, agent, name, parent).await?;
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
+}
+
+/// One that reaches nobody else.
+fn drawn_id(hub: &Shared) -> String {
+    let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
+    loop {
+        let id = clock::random_hex(4);
+        let known = published.iter().any(|p| p.record.id.as_str() == id);
+        let others = published.iter().map(|p| read::named(p));
+        if !known && names::check_id(&id, others).is_ok() {
+            return id;
+        }
+    }
+}
+
+/// Refused is an id by which somebody else's name would no longer be reached.
+pub(super) fn check_id(hub: &Shared, id: &SessionId) -> Result<(), ApiError> {
+    let published: Vec<_> = hub.sessions.all().iter().map(Handle::now).collect();
+    let others = published.iter().map(|p| read::named(p));
+    names::check_id(id.as_str(), others)
+        .map_err(|error| ApiError::conflict(error.to_string(), error.hint()))
 }
 
 /// Refused before there is a session, or before one that waits is touched: what is sent to a lost

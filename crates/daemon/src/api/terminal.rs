@@ -2,7 +2,7 @@
 //! its cookie and has to say that it comes from our own page.
 
 use super::serve::Takeover;
-use super::{ApiError, Shared, read};
+use super::{ApiError, Shared, messages, read};
 use crate::caller::{self, Caller, Connection};
 use crate::terminal;
 use axum::Extension;
@@ -24,12 +24,16 @@ pub async fn open(
 ) -> Result<Response, ApiError> {
     let handle = read::session(&hub, &wanted)?;
     let connection = connection.map(|Extension(connection)| connection);
-    if let Caller::Session(_) | Caller::Unproven(_) = caller::of(&hub, connection).await {
-        return Err(ApiError::new(
-            StatusCode::FORBIDDEN,
-            "what is typed into a terminal is a person's, and this is a process of a session",
-            "send it as a message; what the terminal shows: GET /sessions/{session}/output",
-        ));
+    match caller::of(&hub, connection).await {
+        Caller::Session(_) | Caller::Unproven(_) => {
+            return Err(ApiError::new(
+                StatusCode::FORBIDDEN,
+                "what is typed into a terminal is a person's, and this is a process of a session",
+                "send it as a message; what the terminal shows: GET /sessions/{session}/output",
+            ));
+        }
+        Caller::Gone => return Err(messages::gone()),
+        Caller::Outside | Caller::Unknown => {}
     }
     let is = |name, value: &str| {
         let given = asked.get(name).and_then(|given| given.to_str().ok());

@@ -20,6 +20,8 @@ use std::path::{Path, PathBuf};
 pub const PIECE: u64 = 32 << 20;
 /// What is read at once.
 const CHUNK: usize = 1 << 20;
+/// The end of what was read by a daemon before, which is looked through for secrets again.
+const RELEARNT: u64 = 8 * PIECE;
 const VERSION: u32 = 2;
 /// Names were taken before secrets were: those of such a file are not used. Its words are.
 const NAMES_UNCLEAN: u32 = 1;
@@ -163,6 +165,8 @@ pub struct Keeper {
     reader: Reader,
     file: PathBuf,
     unsaved: bool,
+    /// It was read by a daemon before this one, and had secrets in it that are on no disk of ours.
+    forgot_secrets: bool,
 }
 
 impl Keeper {
@@ -180,6 +184,7 @@ impl Keeper {
         let kept = known.unwrap_or_else(|| Kept::new(source));
         Self {
             reader: Reader::going_on(kept.dialect, kept.stats),
+            forgot_secrets: kept.ledger.redacted > 0,
             kept,
             file,
             unsaved: false,
@@ -221,6 +226,9 @@ impl Keeper {
                 0
             }
         };
+        if std::mem::take(&mut self.forgot_secrets) {
+            self.learn_again(&mut file, from)?;
+        }
         let until = from.saturating_add(most);
         let mut buffer =
             vec![0_u8; CHUNK.min(usize::try_from(about.len() - from).unwrap_or(CHUNK))];
@@ -249,6 +257,25 @@ impl Keeper {
                 return Ok(Reached::Piece);
             }
         }
+    }
+
+    /// The secrets of what was read before: they may come up again in what is read now.
+    fn learn_again(&mut self, file: &mut fs::File, end: u64) -> io::Result<()> {
+        let begin = end.saturating_sub(RELEARNT);
+        file.seek(SeekFrom::Start(begin))?;
+        let mut known = Ledger::default();
+        let mut reader = Reader::new(self.kept.dialect);
+        let mut rest = file.take(end - begin);
+        let mut buffer = vec![0_u8; CHUNK];
+        loop {
+            let count = rest.read(&mut buffer)?;
+            if count == 0 {
+                break;
+            }
+            reader.feed(&buffer[..count], &mut |at, record| known.add(at, &record));
+        }
+        self.kept.ledger.learn_from(&known);
+        Ok(())
     }
 
     fn take(&mut self, lines: &[u8]) {
@@ -446,6 +473,27 @@ mod tests {
         assert_eq!(load(bench.dir.path(), 1).unwrap().restarts, 2);
         fs::remove_file(bench.source(1).transcript).unwrap();
         assert_eq!(bench.known(1), ["another", "file"], "what is known stays");
+    }
+
+    #[test]
+    fn a_secret_that_another_daemon_learnt_is_one_still() {
+        let mut bench = Bench::new();
+        let command = "PGPASSWORD=amberFoxRuns psql -c 'select 1'";
+        bench.append(1, &(said("one") + &said(command)));
+        let known = bench.known(1);
+        assert!(!known[1].contains("amberFoxRuns"), "{known:?}");
+        for n in 0..2 {
+            bench.seat = None; // another daemon
+            bench.append(1, &said("amberFoxRuns is what I connected with"));
+            assert_eq!(
+                bench.known(1).last().unwrap(),
+                "[redacted: secret] is what I connected with",
+                "{n}"
+            );
+        }
+        let file = fs::read_to_string(file(bench.dir.path(), 1)).unwrap();
+        assert!(!file.contains("amberFoxRuns"), "{file}");
+        assert!(file.contains("PGPASSWORD"), "{file}");
     }
 
     #[test]

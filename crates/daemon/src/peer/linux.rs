@@ -4,6 +4,7 @@
 //! back to a listening socket when there is no such connection, so that an answer counts only if it
 //! is about the very same four addresses, established, and held by a process (inode).
 
+use super::TcpClient;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -183,13 +184,27 @@ fn ask_proc(client: SocketAddr, server: SocketAddr) -> Option<u32> {
     })
 }
 
-/// The process at the client's end, where we may look into it.
-pub(super) fn client_process(client: SocketAddr, server: SocketAddr) -> Option<u32> {
-    let inode = find_row(|row| {
-        let theirs = row.from == client && row.to == server;
-        (theirs && row.state == TCP_ESTABLISHED && row.inode != 0).then_some(row.inode)
-    })?;
-    holder(inode)
+/// The process at the client's end, where we may look into it. An end that its process has half closed
+/// is still its process's; one that nobody holds has no inode.
+pub(super) fn client_process(client: SocketAddr, server: SocketAddr) -> TcpClient {
+    let held = |from: SocketAddr, to: SocketAddr| {
+        find_row(|row| {
+            let same = row.from == from && row.to == to && row.state != TCP_LISTEN;
+            (same && row.inode != 0).then_some(row.inode)
+        })
+    };
+    let Some(inode) = held(client, server) else {
+        // If our own end is listed, the other one would be.
+        return match held(server, client) {
+            Some(_) => TcpClient::Gone,
+            None => TcpClient::Unknown,
+        };
+    };
+    match holder(inode) {
+        Some(pid) => TcpClient::Process(pid),
+        None if held(client, server) == Some(inode) => TcpClient::Unknown,
+        None => TcpClient::Gone, // meanwhile
+    }
 }
 
 /// The program that holds the listening socket, where we may look; else its user.
@@ -318,6 +333,22 @@ mod tests {
             assert_eq!(ask_proc(peer, local), Some(me()), "{address}");
             drop(client);
         }
+    }
+
+    #[test]
+    fn a_client_that_has_ended_is_told_from_one_that_cannot_be_seen() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (server, peer) = listener.accept().unwrap();
+        let local = server.local_addr().unwrap();
+        let here = TcpClient::Process(std::process::id());
+        assert_eq!(client_process(peer, local), here);
+        client.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(client_process(peer, local), here, "it still reads");
+        drop(client);
+        assert_eq!(client_process(peer, local), TcpClient::Gone);
+        let nobody = SocketAddr::new(local.ip(), 1);
+        assert_eq!(client_process(nobody, local), TcpClient::Unknown);
     }
 
     #[test]

@@ -45,10 +45,24 @@ pub fn tcp_peer_uid(peer: SocketAddr, local: SocketAddr) -> PeerUid {
     platform::owner(client, server).into()
 }
 
+/// Who has the client's end of a TCP connection open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TcpClient {
+    Process(u32),
+    /// Nobody any more: it has ended.
+    Gone,
+    /// The system does not tell: another user's process, another machine, another system.
+    Unknown,
+}
+
 /// The process at the client's end of a loopback connection, as [`tcp_peer_uid`]. Looks through all
 /// processes: for the rare request that depends on it.
-pub fn tcp_peer_process(peer: SocketAddr, local: SocketAddr) -> Option<u32> {
-    platform::client_process(plain(peer), plain(local))
+pub fn tcp_peer_process(peer: SocketAddr, local: SocketAddr) -> TcpClient {
+    let (client, server) = (plain(peer), plain(local));
+    match client.ip().is_loopback() && server.ip().is_loopback() {
+        true => platform::client_process(client, server),
+        false => TcpClient::Unknown,
+    }
 }
 
 /// The process that connected to our Unix socket.

@@ -16,7 +16,8 @@ const LEAST: usize = 8;
 const LONGEST: usize = 512;
 const MARK: &str = "[redacted: secret]";
 
-/// Secrets that were seen. Only in memory: they must never be written down.
+/// Secrets that were seen. Only in memory: they must never be written down. Whoever goes on with a
+/// ledger from a file learns them again from what it was read from ([`Ledger::learn_from`]).
 #[derive(Clone, Default)]
 pub(super) struct Secrets(VecDeque<Box<str>>);
 
@@ -83,6 +84,13 @@ impl Ledger {
         clean
     }
 
+    /// What another ledger, which has read the same record again, knows to be secrets.
+    pub fn learn_from(&mut self, other: &Self) {
+        for secret in &other.secrets.0 {
+            self.secrets.learn(secret);
+        }
+    }
+
     fn learn(&mut self, secrets: &[String]) {
         for secret in secrets {
             if self.secrets.learn(secret) {
@@ -97,7 +105,7 @@ impl Ledger {
         }
     }
 
-    /// Every text that is kept, but for names and paths.
+    /// Every text that is kept, but for names.
     fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
         self.people
             .said
@@ -126,5 +134,11 @@ impl Ledger {
         self.links.urls.iter_mut().for_each(&mut *change);
         self.background.iter_mut().for_each(&mut *change);
         self.summary.iter_mut().for_each(|s| change(&mut s.text));
+        self.open
+            .iter_mut()
+            .for_each(|open| open.about.each_text(change));
+        self.files.each_path(change);
+        self.cwd.iter_mut().for_each(&mut *change);
+        self.branch.iter_mut().for_each(&mut *change);
     }
 }

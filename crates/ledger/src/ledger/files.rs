@@ -77,6 +77,15 @@ impl Files {
         }
     }
 
+    pub(super) fn each_path(&mut self, change: &mut impl FnMut(&mut String)) {
+        let all = std::mem::take(&mut self.all);
+        let changed = all.into_iter().map(|(mut path, touched)| {
+            change(&mut path);
+            (path, touched)
+        });
+        self.all = changed.collect();
+    }
+
     /// The half that was used longest ago and never written goes.
     fn thin(&mut self) {
         let mut steps: Vec<u32> = self.all.values().map(|file| file.step).collect();

@@ -154,9 +154,10 @@ impl Names {
         all.into_iter().map(|(_, text, name)| (text, name))
     }
 
-    /// What turned out to be a secret is no name, nor is a part of one.
+    /// What turned out to be a secret is no name, nor is a part of one, nor what it is a part of.
     pub fn forget(&mut self, secret: &str) {
-        self.map.retain(|name, _| !secret.contains(&**name));
+        self.map
+            .retain(|name, _| !secret.contains(&**name) && !name.contains(secret));
     }
 
     pub fn get(&self, name: &str) -> Option<&Name> {

@@ -49,6 +49,17 @@ impl About {
         }
     }
 
+    pub(super) fn each_text(&mut self, change: &mut impl FnMut(&mut String)) {
+        match self {
+            Self::File(_, text)
+            | Self::Command { text, .. }
+            | Self::Agent(text)
+            | Self::NewStep(text) => change(text),
+            Self::Files(files) => files.iter_mut().for_each(|(_, path)| change(path)),
+            Self::Proposal | Self::Question | Self::Other => {}
+        }
+    }
+
     /// What its input and its output come from, as far as its words tell.
     pub fn origin(&self) -> Origin {
         let settings = match self {

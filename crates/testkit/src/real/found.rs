@@ -121,6 +121,8 @@ fn find(dir: &Path, name: &str, package: &str, pinned: &str) -> Result<RealAgent
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sm_agents::tried;
+    use sm_core::AgentKind;
 
     #[test]
     fn the_installer_pins_the_same_versions() {
@@ -130,6 +132,18 @@ mod tests {
         assert!(script.contains(&format!("CLAUDE_NEWEST_VERSION={CLAUDE_NEWEST_VERSION}\n")));
         assert!(script.contains(&format!("CODEX_VERSION={CODEX_VERSION}\n")));
         assert!(script.contains(&format!("PI_VERSION={PI_VERSION}\n")));
+    }
+
+    /// `sm doctor` warns of what is newer than these: they are what the tests are run with.
+    #[test]
+    fn the_versions_that_were_tried_are_those_of_the_tests() {
+        for (agent, version) in [
+            (AgentKind::Claude, CLAUDE_NEWEST_VERSION),
+            (AgentKind::Codex, CODEX_VERSION),
+        ] {
+            let tried = tried::newest(agent).map(|tried| tried.to_string());
+            assert_eq!(tried.as_deref(), Some(version), "{agent:?}");
+        }
     }
 
     #[test]

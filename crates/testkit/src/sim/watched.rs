@@ -61,6 +61,7 @@ pub(super) fn word(source: UsageSource) -> &'static str {
         UsageSource::Transcript => "transcript",
         UsageSource::Hook => "hook",
         UsageSource::Api => "api",
+        UsageSource::Unproven => "unproven",
     }
 }
 

@@ -258,7 +258,7 @@ mod tests {
         let mut full = state("a", "working");
         full.context.used_percentage = Some(91.2);
         let mut held = state("a", "idle");
-        held.attention = Some("1 message(s) held: a draft".into());
+        held.attention = Some("1 message held: a draft; see: sm queue ls db".into());
         (held.queue.queued, held.queue.held) = (2, 1);
         held.queue.held_reason = Some("a draft".into());
         let mut starting = state("a", "starting");

@@ -161,6 +161,80 @@ fn the_older_scripts_report_arms_them_again_and_counts_once() {
     assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert50");
 }
 
+impl Bench {
+    /// As somebody else says it of this session.
+    fn claims(&mut self, signal: Signal) -> Outcome {
+        let mut call = self.call("c1", signal);
+        (call.origin, call.conversation) = (Origin::Unproven, None);
+        self.on(Event::Hook(call))
+    }
+    fn claims_usage(&mut self, percent: f64) -> Outcome {
+        let at = self.now.plus(10);
+        self.claims(Signal::Usage(UsageSample {
+            source: UsageSource::Unproven,
+            used_percentage: Some(percent),
+            tokens: Some(2_000 * percent as u64),
+            window: Some(200_000),
+            at,
+        }))
+    }
+    fn percent(&self) -> Option<f64> {
+        self.session.record().gauge.percent()
+    }
+}
+
+#[test]
+fn what_nobody_proved_fills_the_gauge_and_presses_no_key() {
+    let mut bench = Bench::working();
+    let outcome = bench.claims_usage(99.0);
+    assert_eq!(bench.percent(), Some(99.0), "nothing better is known");
+    assert_eq!(notices(&outcome, NoticeKind::ContextHigh), 0);
+    for _ in 0..4 {
+        let outcome = bench.wait(30_100);
+        assert!(keys(&outcome).is_empty(), "{outcome:?}");
+    }
+    assert!(bench.session.queue().is_empty());
+    assert!(bench.alerts().is_empty());
+    // the session's own source takes its place, and alerts at what it says itself
+    bench.sample(49.0);
+    assert_eq!(bench.percent(), Some(49.0));
+    bench.claims_usage(99.0);
+    assert_eq!(bench.percent(), Some(49.0), "it knows better");
+    bench.sample(66.0);
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert65"], "not used up");
+}
+
+#[test]
+fn a_claim_of_older_numbers_hides_no_later_ones() {
+    let mut bench = Bench::working();
+    bench.claims_usage(10.0);
+    // made before the claim was heard, and told after it
+    let at = Timestamp(bench.now.0 - 30);
+    bench.hook(usage(70.0, at));
+    assert_eq!(bench.percent(), Some(70.0));
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert65"]);
+}
+
+#[test]
+fn a_compaction_that_nobody_proved_is_none() {
+    let mut bench = Bench::working();
+    bench.session.rec.parent = Some(SessionId::new("p1").unwrap());
+    bench.wait(10_000);
+    bench.sample(70.0);
+    let outcome = bench.claims(Signal::CompactionReported);
+    assert_eq!(bench.session.record().compactions, 0);
+    assert_eq!(bench.percent(), Some(70.0));
+    assert_eq!(bench.alerts(), ["s1-g1c0-alert65"], "it stays in the queue");
+    assert_eq!(notices(&outcome, NoticeKind::Compacted), 0);
+    // a real one is not taken for the same
+    bench.hook(Signal::CompactionStarting { automatic: true });
+    bench.hook(Signal::CompactionDone);
+    assert_eq!(bench.session.record().compactions, 1);
+    bench.wait(3_100);
+    bench.sample(55.0);
+    assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert50");
+}
+
 #[test]
 fn a_compaction_is_held_up_for_a_handoff_a_few_times_and_no_more() {
     let mut bench = Bench::working();

@@ -110,6 +110,67 @@ impl Bench {
     }
 }
 
+/// What is shown as the state, and since when, after every step of a session.
+struct Shown(&'static str, Timestamp);
+
+impl Shown {
+    fn of(bench: &Bench) -> Self {
+        let record = bench.session.record();
+        Self(record.word(), record.word_since())
+    }
+    /// Another word is as old as this step; the same one has its time still.
+    #[track_caller]
+    fn goes_on(&mut self, bench: &Bench, word: &str) {
+        let now = Self::of(bench);
+        assert_eq!(now.0, word);
+        let since = match now.0 == self.0 {
+            true => self.1,
+            false => bench.now,
+        };
+        assert_eq!(now.1, since, "{} since", now.0);
+        *self = now;
+    }
+}
+
+#[test]
+fn since_when_it_hands_off_is_told_and_not_since_when_it_is_idle() {
+    let mut bench = Bench::working();
+    let mut shown = Shown::of(&bench);
+    bench.on(asked("h1", Trigger::Agent));
+    shown.goes_on(&bench, "working");
+    bench.stops();
+    shown.goes_on(&bench, "handing_off");
+    bench.on(prepared("h1"));
+    shown.goes_on(&bench, "handing_off");
+    bench.paste();
+    shown.goes_on(&bench, "handing_off");
+    // the agent is idle anew: it is still the same handoff
+    bench.context("c2");
+    shown.goes_on(&bench, "handing_off");
+    bench.paste();
+    let wake = bench.wake_text();
+    bench.prompt_accepted("c2", &wake);
+    shown.goes_on(&bench, "working");
+    bench.wait(5_000);
+    shown.goes_on(&bench, "working");
+    bench.stops();
+    shown.goes_on(&bench, "idle");
+}
+
+#[test]
+fn a_handoff_that_is_taken_back_leaves_true_times() {
+    let mut bench = Bench::idle();
+    bench.wait(60_000);
+    let mut shown = Shown::of(&bench);
+    bench.on(asked("h1", Trigger::Person));
+    shown.goes_on(&bench, "handing_off");
+    bench.wait(1_000);
+    bench.on(Event::HandoffCancelled);
+    shown.goes_on(&bench, "idle");
+    bench.wait(1_000);
+    shown.goes_on(&bench, "idle");
+}
+
 pub(super) fn prepares(outcome: &Outcome) -> bool {
     outcome
         .effects
