@@ -34,18 +34,19 @@ impl Session {
                 self.rec.why = why;
                 self.journal();
             }
+            self.tell_named_dialog();
             self.arm_check(now);
             return;
         }
         self.record_line(EntryKind::State, format!("{}: {why}", state.word()));
         match state {
-            State::Waiting(_) => self.tell_waiting(&why),
+            State::Waiting(ref need) => self.announce_dialog(need, &why, now),
             State::Starting
             | State::Working
             | State::Idle
             | State::Compacting
             | State::Exited
-            | State::Lost => self.rec.calls.pending.clear(),
+            | State::Lost => self.dialog_over(),
         }
         self.rec.state = state;
         self.rec.since = now;
