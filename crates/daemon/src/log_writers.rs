@@ -97,7 +97,8 @@ async fn resume(hub: &Arc<Hub>, handle: &Handle, terminal: &Terminal, last: bool
             journal::note(hub, &now.record, "log", &text).await;
         }
         Err(error) if last => hub.problem(format!(
-            "{name}: nobody writes its terminal down, and the program that does could not be started again ({error}); what it shows is missing in the archive until it is restored: sm kill {name} && sm restore {name}"
+            "{name}: nobody writes its terminal down, and the program that does could not be started again ({error}); what it shows is missing in the archive until it is restored: sm kill {0} && sm restore {0}",
+            handle.id
         )),
         Err(error) => tracing::warn!(session = %handle.id, error, "its log could not be resumed"),
     }

@@ -245,7 +245,8 @@ impl Session {
         if returned > 0 {
             let name = self.rec.name.clone();
             let then = match ended {
-                true => format!("given again after: sm restore {name}"),
+                // By its id: others may have its name, or may get it.
+                true => format!("given again after: sm restore {}", self.rec.id),
                 false => "given again".to_string(),
             };
             let text = format!(
