@@ -5,10 +5,34 @@ import { effect } from "@preact/signals";
 import { address, place } from "./route";
 
 const GIVE_UP_MS = 5000;
+/// A reload must not lose the places either. Per tab.
+const STORED = "sm.scroll";
+const MOST_PLACES = 200;
+
+function stored(): [string, number][] {
+  try {
+    const known: unknown = JSON.parse(sessionStorage.getItem(STORED) ?? "[]");
+    if (!Array.isArray(known)) return [];
+    return known.filter(
+      (one): one is [string, number] =>
+        Array.isArray(one) && typeof one[0] === "string" && typeof one[1] === "number",
+    );
+  } catch {
+    return []; // switched off, or not ours
+  }
+}
+
+function store(places: ReadonlyMap<string, number>): void {
+  try {
+    sessionStorage.setItem(STORED, JSON.stringify([...places].slice(-MOST_PLACES)));
+  } catch {
+    // Switched off or full.
+  }
+}
 
 export function rememberScroll(): void {
   history.scrollRestoration = "manual";
-  const at = new Map<string, number>();
+  const at = new Map<string, number>(stored());
   let here = "";
   let stop = (): void => {};
 
@@ -16,6 +40,7 @@ export function rememberScroll(): void {
     at.set(here, scrollY);
   };
   addEventListener("scroll", remember, { passive: true });
+  addEventListener("pagehide", () => store(at));
 
   const find = (wanted: number): void => {
     let due = 0;

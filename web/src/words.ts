@@ -63,6 +63,11 @@ const STATES: Record<string, string> = {
 
 export const stateWord = (state: string): string => STATES[state] ?? state;
 
+/// What a command calls it: its name, but its id once it has ended, as others may have the name then.
+export function called(session: { id: string; name: string; state: string }): string {
+  return session.state === "exited" || session.state === "lost" ? session.id : session.name;
+}
+
 /// The last two parts of a path: enough to know it again.
 export function shortPath(path: string): string {
   const parts = path.split("/").filter((part) => part !== "");

@@ -11,6 +11,7 @@ pub mod handoff;
 pub mod headless;
 pub mod host;
 pub mod managed;
+mod model_names;
 pub mod models;
 pub mod prompt;
 pub mod session;

@@ -9,6 +9,7 @@ use std::time::Duration;
 use sm_llm::{Api, Model, Secret};
 
 use crate::config::Config;
+use crate::model_names::{matching, only_of_provider};
 
 /// A command that prints a key may ask a person for a password.
 const KEY_COMMAND: Duration = Duration::from_secs(60);
@@ -200,29 +201,30 @@ pub async fn choose(
 
 /// The name of the model that is meant when nobody names one.
 pub fn default_name(config: &Config, variable: &dyn Fn(&str) -> Option<String>) -> Option<String> {
-    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
     config.model.clone().or_else(|| {
-        let found = OFFERED.iter().find(|(name, _, _)| set(name));
+        let mut offered = OFFERED.iter();
+        let found = offered.find(|(name, provider, _)| has_key(name, provider, config, variable));
         found.and_then(|(_, provider, ids)| Some(format!("{provider}/{}", ids.first()?)))
     })
 }
 
-/// The name that is meant by any part of it that fits only one. `PROVIDER/ID` is taken as it is,
-/// also for a model that nobody has heard of.
+/// The name that is meant by any part of it that fits only one. `PROVIDER/ID` is taken as it is if it
+/// is the part of no other name, also for a model that nobody has heard of.
 pub async fn full_name(
     part: &str,
     config: &Config,
     variable: &(dyn Fn(&str) -> Option<String> + Sync),
     places: &sm_llm::Places,
 ) -> Result<String, ModelError> {
+    let names = named(config, variable, Vec::new());
     let is_provider = part.split_once('/').is_some_and(|(provider, id)| {
         let known = KNOWN.iter().any(|known| known.name == provider);
         !id.is_empty() && (known || config.providers.contains_key(provider))
     });
     if is_provider {
-        return Ok(part.to_owned());
+        return Ok(only_of_provider(part, &names).unwrap_or(part).to_owned());
     }
-    match matching(part, &named(config, variable, Vec::new())) {
+    match matching(part, &names) {
         Err(ModelError::NoName(_)) => {}
         found => return found,
     }
@@ -231,33 +233,6 @@ pub async fn full_name(
         .into_iter()
         .map(|found| format!("{}/{}", found.model.provider, found.model.id));
     matching(part, &local.collect::<Vec<_>>())
-}
-
-/// The one name that has this part, whatever its case; an id that is exactly it goes first.
-fn matching(part: &str, names: &[String]) -> Result<String, ModelError> {
-    let wanted = part.trim().to_lowercase();
-    let id = |name: &&String| {
-        let name = name.to_lowercase();
-        name.split_once('/').is_some_and(|(_, id)| id == wanted)
-    };
-    let has = |name: &&String| !wanted.is_empty() && name.to_lowercase().contains(&wanted);
-    let exact: Vec<&String> = names.iter().filter(id).collect();
-    let found = match exact.as_slice() {
-        [_] => exact,
-        _ => names.iter().filter(has).collect(),
-    };
-    match found.as_slice() {
-        [name] => Ok((*name).clone()),
-        [] => Err(ModelError::NoName(part.chars().take(100).collect())),
-        several => Err(ModelError::Several {
-            part: part.chars().take(100).collect(),
-            names: several
-                .iter()
-                .take(10)
-                .map(|name| (*name).clone())
-                .collect(),
-        }),
-    }
 }
 
 /// Names that can be taken as they are: what the configuration names, what there is a key for in
@@ -277,20 +252,29 @@ pub fn written(config: &Config) -> Vec<String> {
     named(config, &|name: &str| std::env::var(name).ok(), Vec::new())
 }
 
+/// Whether a provider can be asked: its key is where [`resolve`] looks for it. `usual` is the variable
+/// that it is in where nothing else is configured.
+fn has_key(
+    usual: &str,
+    provider: &str,
+    config: &Config,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> bool {
+    let settings = config.providers.get(provider);
+    let written = settings.is_some_and(|s| s.key.is_some() || !s.key_command.is_empty());
+    let name = settings.and_then(|s| s.key_env.as_deref()).unwrap_or(usual);
+    written || variable(name).is_some_and(|value| !value.is_empty())
+}
+
 /// Each once, those a person has written down first.
 fn named(
     config: &Config,
     variable: &dyn Fn(&str) -> Option<String>,
     local: Vec<String>,
 ) -> Vec<String> {
-    let set = |name: &str| variable(name).is_some_and(|value| !value.is_empty());
-    let has_key = |name: &str, provider: &str| {
-        let settings = config.providers.get(provider);
-        set(name) || settings.is_some_and(|s| s.key.is_some() || !s.key_command.is_empty())
-    };
     let keys = OFFERED
         .iter()
-        .filter(|(name, provider, _)| has_key(name, provider))
+        .filter(|(name, provider, _)| has_key(name, provider, config, variable))
         .flat_map(|(_, provider, ids)| ids.iter().map(move |id| format!("{provider}/{id}")));
     let all = config
         .model
@@ -535,34 +519,20 @@ mod tests {
     }
 
     #[test]
-    fn any_part_that_fits_one_model_is_its_name() {
-        let names: Vec<String> = [
-            "anthropic/claude-sonnet-4-5",
-            "anthropic/claude-haiku-4-5",
-            "openai/gpt-5.1",
-            "openai/gpt-5.1-codex-mini",
-            "bare/org/m",
-        ]
-        .map(String::from)
-        .to_vec();
-        for (part, expected) in [
-            ("sonnet", "anthropic/claude-sonnet-4-5"),
-            ("HAIKU", "anthropic/claude-haiku-4-5"),
-            // one that is exactly it, though others have it too
-            ("gpt-5.1", "openai/gpt-5.1"),
-            ("codex", "openai/gpt-5.1-codex-mini"),
-            ("org/m", "bare/org/m"),
-        ] {
-            assert_eq!(matching(part, &names).unwrap(), expected, "{part}");
-        }
-        let several = matching("claude", &names).unwrap_err().to_string();
-        assert!(
-            several.contains("anthropic/claude-sonnet-4-5, anthropic/claude-haiku-4-5"),
-            "{several}"
-        );
-        for part in ["llama", "", " "] {
-            assert!(matches!(matching(part, &names), Err(ModelError::NoName(_))));
-        }
+    fn a_key_counts_where_it_is_configured_to_be() {
+        let openai = |text: &str| {
+            let config = config(&format!("[providers.openai]\n{text}"));
+            let names = named(&config, &environment, Vec::new());
+            names.iter().any(|name| name == "openai/gpt-5.1")
+        };
+        assert!(openai("key_env = \"MINE\""));
+        assert!(openai("key = \"sk\""));
+        assert!(openai("key_command = [\"pass\"]"));
+        assert!(!openai("key_env = \"NOT_SET\""));
+        // as the model itself: another variable takes the place of the usual one
+        let moved = config("[providers.anthropic]\nkey_env = \"NOT_SET\"");
+        assert!(named(&moved, &environment, Vec::new()).is_empty());
+        assert_eq!(default_name(&moved, &environment), None);
     }
 
     #[tokio::test]
@@ -573,6 +543,14 @@ mod tests {
         let places = sm_llm::Places::usual(Some("http://127.0.0.1:1"));
         for (part, expected) in [
             ("anthropic/claude-new", "anthropic/claude-new"),
+            // part of one known name
+            ("anthropic/claude-haiku", "anthropic/claude-haiku-4-5"),
+            ("anthropic/haiku", "anthropic/claude-haiku-4-5"),
+            ("anthropic/claude-opus-4-5", "anthropic/claude-opus-4-5"),
+            // of several: it may be one that nobody has heard of
+            ("anthropic/claude-opus-4", "anthropic/claude-opus-4"),
+            // of another provider's
+            ("openai/claude-haiku", "openai/claude-haiku"),
             ("mine/sonnet", "mine/sonnet"),
             ("org/m", "mine/org/m"),
             ("sonnet-4-5", "anthropic/claude-sonnet-4-5"),

@@ -157,6 +157,9 @@ impl Daemon {
 
     /// What a person can call it by: its name, unless that means another one or several by now.
     pub fn called(&self, session: &SessionView) -> String {
+        if matches!(session.state.as_str(), "exited" | "lost") {
+            return session.id.clone(); // its name is free for others
+        }
         match self.session(&session.name) {
             Ok(found) if found.value.id != session.id => session.id.clone(),
             Err(error) if error.kind == Kind::Refused => session.id.clone(),

@@ -91,7 +91,8 @@ fn takes(command: &[String], argument: &str) -> Option<Takes> {
         ("new" | "run" | "hooks", "agent" | "agents") => Takes::Agent,
         ("restore", "session" | "sessions") => Takes::Ended,
         (
-            "show" | "archive" | "handoffs" | "output" | "events" | "ledger" | "queue" | "children",
+            "show" | "archive" | "handoffs" | "handoff" | "output" | "events" | "ledger" | "queue"
+            | "children" | "kill" | "wait" | "context" | "rename",
             "session" | "sessions",
         ) => Takes::All,
         (_, "session" | "sessions" | "parent" | "to") => Takes::Live,
@@ -183,22 +184,43 @@ fn offered(takes: Takes) -> Vec<(String, String)> {
     }
 }
 
-/// Names of sessions, those that live first, each once.
+/// Sessions, those that live first: by name, and by id where others have that name as well.
 fn sessions(wanted: impl Fn(bool) -> bool) -> Vec<(String, String)> {
-    let mut all: Vec<(bool, String, String)> = listed("/sessions?all=true")
+    called(&listed("/sessions?all=true"), wanted)
+}
+
+fn called(all: &[Value], wanted: impl Fn(bool) -> bool) -> Vec<(String, String)> {
+    let fits = |name: &str, wanted: &dyn Fn(&Value) -> bool| {
+        let named = all.iter().filter(|one| one["name"] == name);
+        named.filter(|one| wanted(one)).count()
+    };
+    let mut found: Vec<(bool, String, String)> = all
         .iter()
+        .filter(|session| wanted(ended(session)) && !text(session, "name").is_empty())
         .map(|session| {
-            let state = text(session, "state");
-            let ended = matches!(state.as_str(), "exited" | "lost");
-            (ended, text(session, "name"), state)
+            let over = ended(session);
+            let (name, state) = (text(session, "name"), text(session, "state"));
+            // A name means the live one; among others it has to be the only one.
+            let unique = match over {
+                false => fits(&name, &|one| !ended(one)) == 1,
+                true => fits(&name, &|_| true) == 1,
+            };
+            match unique {
+                true => (over, name, state),
+                false => (over, text(session, "id"), format!("{name}, {state}")),
+            }
         })
-        .filter(|(ended, name, _)| wanted(*ended) && !name.is_empty())
         .collect();
-    all.sort();
-    all.dedup_by(|a, b| a.1 == b.1);
-    all.into_iter()
-        .map(|(_, name, state)| (name, state))
+    found.sort();
+    found
+        .into_iter()
+        .map(|(_, value, about)| (value, about))
         .collect()
+}
+
+/// Whether its agent no longer runs.
+fn ended(session: &Value) -> bool {
+    matches!(session["state"].as_str(), Some("exited" | "lost"))
 }
 
 /// A list of the daemon's; empty if there is none, or no daemon, or no answer in time.
@@ -260,6 +282,11 @@ mod tests {
             "attach session: Live",
             "restore session: Ended",
             "archive session: All",
+            "kill session: All",
+            "wait session: All",
+            "context session: All",
+            "rename session: All",
+            "handoff session: All",
             "queue rm session: All",
             "queue rm message: Message",
             "handoffs show id: Handoff",
@@ -277,6 +304,27 @@ mod tests {
             );
         }
         assert!(!found.iter().any(|line| line.starts_with("channel")));
+    }
+
+    #[test]
+    fn a_name_that_fits_two_is_offered_as_their_ids() {
+        let session = |id: &str, name: &str, state: &str| serde_json::json!({"id": id, "name": name, "state": state});
+        let all = [
+            session("1", "api", "idle"),
+            session("2", "api", "exited"),
+            session("3", "web", "lost"),
+            session("4", "web", "exited"),
+            session("5", "old", "exited"),
+        ];
+        let values = |wanted: fn(bool) -> bool| -> Vec<String> {
+            let found = called(&all, wanted).into_iter();
+            found.map(|(value, _)| value).collect()
+        };
+        assert_eq!(values(|ended| ended), ["2", "3", "4", "old"]);
+        assert_eq!(values(|ended| !ended), ["api"]);
+        assert_eq!(values(|_| true), ["api", "2", "3", "4", "old"]);
+        let about = called(&all, |ended| ended);
+        assert_eq!(about[0], ("2".to_owned(), "api, exited".to_owned()));
     }
 
     #[test]

@@ -5,7 +5,7 @@
 //! them, never another course of steps.
 
 use crate::carried::Carried;
-use crate::ids::{ConversationId, Generation, HandoffId, MessageId, Timestamp, TurnId};
+use crate::ids::{ConversationId, Generation, HandoffId, MessageId, SessionId, Timestamp, TurnId};
 use crate::message::Proof;
 use crate::monitor::thousands;
 use serde::{Deserialize, Serialize};
@@ -419,8 +419,8 @@ pub enum Refusal {
         "sm handoff is not supported for {0} sessions: sm knows no way to clear the context of that program. The document stays where it is"
     )]
     NotClearable(String),
-    #[error("the session has ended ({0}). Bring it back with: sm restore {1}")]
-    Ended(String, String),
+    #[error("the session has ended ({why}). Bring it back with: sm restore {id}")]
+    Ended { why: String, id: SessionId },
     #[error("the session is being ended; nothing is handed off")]
     Ending,
     #[error("handoff {0} is already under way ({1}); wait for its end. See: sm handoffs show {0}")]

@@ -22,6 +22,15 @@ pub fn scheduled(when: Option<When>) -> &'static str {
     match when {
         None | Some(When::TurnEnd | When::Other) => SCHEDULED,
         Some(When::Now) => "Handoff scheduled — no turn runs, so the context is left now",
+        Some(When::Ready) => {
+            "Handoff scheduled — its agent is being started; the context is left once that is ready"
+        }
+        Some(When::Compacted) => {
+            "Handoff scheduled — it compacts its context, which is left when that is over"
+        }
+        Some(When::Answered) => {
+            "Handoff scheduled — a dialog waits for a person's answer; the context is left after that"
+        }
         Some(When::Start) => {
             "Handoff scheduled — its agent has ended and is started again, in a new context"
         }

@@ -205,10 +205,10 @@ impl Launcher {
                 }
             };
             if Instant::now() + AGAIN_AFTER >= deadline {
-                let session = &self.session;
+                let id = &self.session;
                 return Err(format!(
-                    "{why}\nsm: the agent of session {session} was not started; \
-                     see `sm doctor`, then `sm restore {session}`"
+                    "{why}\nsm: the agent of session {id} was not started; \
+                     see `sm doctor`, then `sm restore {id}`"
                 ));
             }
             std::thread::sleep(AGAIN_AFTER);

@@ -181,6 +181,19 @@ impl Report {
         }
     }
 
+    /// What a daemon is told: exit code or signal. Of an agent that was to end anyway and was left
+    /// meanwhile, how it was left.
+    pub fn told_end(&self) -> (Option<i32>, Option<i32>) {
+        match self.ended {
+            Ended::TerminalGone => (None, Some(SIGHUP)),
+            Ended::Exited(_) | Ended::Signalled(_) if self.by_us && self.goodbye.is_some() => {
+                (Some(self.code()), None)
+            }
+            Ended::Exited(code) => (Some(code), None),
+            Ended::Signalled(signal) => (None, Some(signal)),
+        }
+    }
+
     /// Whether a person, or somebody in their place, is the likely reason of the end.
     pub fn person_interrupted(&self) -> bool {
         let by_keys = matches!(self.farewell, Some((_, ago)) if ago <= JUST_BEFORE);
@@ -330,6 +343,26 @@ mod tests {
                 ..report(ended)
             };
             assert_eq!(report.code(), code, "{report:?}");
+        }
+    }
+
+    #[test]
+    fn a_daemon_is_told_how_it_was_left() {
+        use Farewell::CtrlC;
+        for (by_us, ended, goodbye, told) in [
+            (false, Ended::Exited(3), None, (Some(3), None)),
+            (false, Ended::Signalled(9), Some(CtrlC), (None, Some(9))),
+            (true, Ended::Signalled(15), None, (None, Some(15))),
+            (true, Ended::Signalled(15), Some(CtrlC), (Some(130), None)),
+            (true, Ended::Exited(143), Some(CtrlC), (Some(130), None)),
+            (true, Ended::TerminalGone, Some(CtrlC), (None, Some(1))),
+        ] {
+            let report = Report {
+                by_us,
+                goodbye,
+                ..report(ended)
+            };
+            assert_eq!(report.told_end(), told, "{report:?}");
         }
     }
 

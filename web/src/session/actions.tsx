@@ -1,11 +1,12 @@
 // What can be done with a session. Each goes through the same guarded path as the command line; what
 // cannot be taken back asks first.
 
-import { useRef, useState } from "preact/hooks";
+import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, freshId, of } from "../api";
 import { Dialog } from "../ui/dialog";
 import { drop, useKept } from "../ui/kept";
 import { tell, tellFailure } from "../ui/parts";
+import { called } from "../words";
 import type { Happening, HandoffAnswer, Session } from "../types";
 
 type Question = "handoff" | "rename" | "kill" | "restore" | null;
@@ -58,13 +59,20 @@ interface Asked {
   onClose: () => void;
 }
 
+const WRITERS = ["auto", "generate", "self"] as const;
+
 function AskHandoff({ session, onClose }: Asked) {
-  const [how, setHow] = useState<"auto" | "generate" | "self">("auto");
+  const writer = useKept(`writer.${session.id}`, "auto");
+  const how = WRITERS.find((one) => one === writer.value) ?? "auto";
+  const setHow = (next: (typeof WRITERS)[number]): void => {
+    writer.value = next;
+  };
   const draft = useKept(`focus.${session.id}`);
   const focus = draft.value;
   const begin = (): void => {
     const answered = (answer: HandoffAnswer): void => {
       if (answer.error === undefined) draft.value = "";
+      if (answer.error === undefined) setHow("auto");
       if (answer.error !== undefined) tell("bad", `no handoff: ${answer.error}`);
       else if (answer.status === "generating")
         tell("good", "a model writes the document; what comes of it is in the timeline");
@@ -80,6 +88,7 @@ function AskHandoff({ session, onClose }: Asked) {
         text: `Please write a handoff document for your successor now and run \`sm handoff <file>\`.${focus === "" ? "" : ` Focus on: ${focus}`}`,
       }).then(() => {
         draft.value = "";
+        setHow("auto");
         tell("good", "the agent is asked to write its document and hand over");
       }, tellFailure);
   };
@@ -111,7 +120,7 @@ function AskHandoff({ session, onClose }: Asked) {
       {how === "generate" && (
         <p class="quiet">
           Written with the environment the daemon was started in. If a key is missing there, the timeline says
-          so; then, in your shell: <code>sm handoff --generate --session {session.name}</code>
+          so; then, in your shell: <code>sm handoff --generate --session {called(session)}</code>
         </p>
       )}
       <p class="quiet">
@@ -134,6 +143,15 @@ function AskRename({ session, onClose }: Asked) {
   const [busy, setBusy] = useState(false);
   const form = useRef<HTMLDivElement>(null);
   const close = (): void => form.current?.closest("dialog")?.close();
+  const present = useRef(session.name);
+  present.current = session.name;
+  // What was not changed is no draft: the next time begins with the name it has then.
+  useEffect(
+    () => () => {
+      if (draft.peek().trim() === present.current) drop(key);
+    },
+    [key],
+  );
   const name = draft.value.trim();
   const rename = (event: Event): void => {
     // It stays open until the name is taken: a refused one is not typed again.
@@ -191,7 +209,7 @@ function AskKill({ session, onClose }: Asked) {
     <Dialog title={`Kill ${session.name}?`} onClose={onClose}>
       <p>
         Its agent's processes end now{session.state === "working" ? ", in the middle of a turn" : ""}. The
-        conversation, the archive and its messages are kept: <code>sm restore {session.name}</code> brings it
+        conversation, the archive and its messages are kept: <code>sm restore {session.id}</code> brings it
         back.
       </p>
       <div class="buttons">
@@ -222,10 +240,10 @@ function AskRestore({ session, onClose }: Asked) {
         Its agent needs the environment of your shell (keys, PATH), which a browser does not have. Run this in a
         terminal:
       </p>
-      <pre tabIndex={0}>sm restore {session.name}</pre>
+      <pre tabIndex={0}>sm restore {session.id}</pre>
       <div class="buttons">
         <button type="submit">Close</button>
-        <button type="button" class="primary" onClick={() => copy(`sm restore ${session.name}`)}>
+        <button type="button" class="primary" onClick={() => copy(`sm restore ${session.id}`)}>
           Copy
         </button>
       </div>
@@ -241,7 +259,7 @@ function cancelHandoff(session: Session): void {
 }
 
 function copyAttach(session: Session): void {
-  copy(`sm attach ${session.name}`);
+  copy(`sm attach ${called(session)}`);
 }
 
 function copy(text: string): void {

@@ -4,6 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { askText, of } from "../api";
 import { useKept } from "../ui/kept";
 import { tellFailure } from "../ui/parts";
+import { called } from "../words";
 import type { Found, Session } from "../types";
 
 const MOST = 500;
@@ -60,7 +61,7 @@ export function Archive({ session }: { session: Session }) {
         </button>
       </form>
       <p class="quiet">
-        Everything the terminal has shown, of all generations: <code>sm archive {session.name}</code>
+        Everything the terminal has shown, of all generations: <code>sm archive {called(session)}</code>
       </p>
       {found?.length === 0 && <p class="quiet">Nothing found.</p>}
       {found && found.length > 0 && (

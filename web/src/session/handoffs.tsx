@@ -4,17 +4,22 @@
 import { useState } from "preact/hooks";
 import { ask } from "../api";
 import { Markdown } from "../markdown";
+import { useKept } from "../ui/kept";
 import { Ago, Show, useLoaded } from "../ui/parts";
 import { bytes, clock, tokens } from "../words";
 import type { Handoff, Session } from "../types";
 import { Difference } from "./difference";
+
+/// Until a person has opened or closed one.
+const NEWEST = "newest";
 
 export function Handoffs({ session }: { session: Session }) {
   const [list] = useLoaded(
     () => ask<Handoff[]>("GET", `/handoffs?session=${encodeURIComponent(session.id)}&limit=100`),
     [session.id, session.handoff?.id, session.handoff?.state, session.generation],
   );
-  const [open, setOpen] = useState<string | null>(null);
+  const opened = useKept(`handoff.${session.id}`, NEWEST);
+  const open = opened.value;
   return (
     <Show of={list}>
       {(handoffs) =>
@@ -25,14 +30,16 @@ export function Handoffs({ session }: { session: Session }) {
         ) : (
           <ol class="lineage">
             {handoffs.map((handoff, index) => {
-              const shown = open === handoff.id || (open === null && index === 0);
+              const shown = open === handoff.id || (open === NEWEST && index === 0);
               return (
                 <li key={handoff.id} class={`h-${handoff.state}`} data-handoff={handoff.id} data-state={handoff.state}>
                   <button
                     type="button"
                     class="title"
                     aria-expanded={shown}
-                    onClick={() => setOpen(shown ? "" : handoff.id)}
+                    onClick={() => {
+                      opened.value = shown ? "" : handoff.id;
+                    }}
                   >
                     <b>
                       generation {handoff.from_generation} → {handoff.to_generation ?? "…"}

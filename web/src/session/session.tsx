@@ -8,7 +8,7 @@ import { link } from "../live";
 import { Gauge } from "../ui/gauge";
 import { Ago, StateBadge, tellFailure } from "../ui/parts";
 import { isTyping } from "../ui/typing";
-import { tokens } from "../words";
+import { called, tokens } from "../words";
 import type { FailedHandoff, Session } from "../types";
 import { Actions } from "./actions";
 import { Archive } from "./archive";
@@ -154,7 +154,7 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
 
 /// Until somebody goes on with the session: another handoff, or a word to it.
 function Failed({ session, failed }: { session: Session; failed: FailedHandoff }) {
-  const again = `sm handoff ${failed.document} --session ${session.name}`;
+  const again = `sm handoff ${failed.document} --session ${called(session)}`;
   return (
     <p class="failed-handoff" role="status">
       The handoff was {failed.state.replace("_", " ")} <Ago at={failed.at} />: {failed.reason}.{" "}

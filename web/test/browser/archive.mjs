@@ -29,8 +29,17 @@ await scenario(async ({ page }) => {
   const found = await hits.evaluateAll((all) =>
     all.map((one) => `${one.querySelector(".where").textContent.split(":")[0]} ${one.querySelector(".text").textContent.trim()}`),
   );
-  // A successor is given what was said before and may show it again: never the other way round.
+  // Each in its own generation, once. A successor shows again only what it was given with its prompt.
   const order = ["first", "second", "third"];
-  const earliest = order.map((word) => found.filter((hit) => hit.endsWith(word)).sort()[0]);
-  equal(earliest, ["g1 ● needle first", "g2 ● needle second", "g3 ● needle third"], "each in its own");
+  const own = order.map((word, at) => `g${at + 1} ● needle ${word}`);
+  equal(found.filter((hit) => own.includes(hit)), own, "each in its own");
+  const handoffs = json("handoffs", "api").map(({ id }) => json("handoffs", "show", id));
+  const unexplained = found.filter((hit) => {
+    if (own.includes(hit)) return false;
+    const [, generation, word] = /^g(\d+) ● needle (\w+)$/.exec(hit) ?? [];
+    const given = handoffs.find((one) => one.to_generation === Number(generation));
+    const earlier = order.indexOf(word) + 1 < Number(generation);
+    return !earlier || !given?.prompt.includes(`needle ${word}`);
+  });
+  equal(unexplained, [], "nothing else");
 });

@@ -50,6 +50,33 @@ await scenario(async ({ page }) => {
   await page.getByRole("heading", { name: "api-2" }).waitFor();
   await page.getByRole("dialog").waitFor({ state: "detached" });
 
+  // One that was not changed is no draft: it follows the session's name.
+  await page.getByRole("button", { name: "Rename…" }).click();
+  equal(await name.inputValue(), "api-2", "the present name");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+  run("rename", "api-2", "api-3");
+  await page.getByRole("heading", { name: "api-3" }).waitFor();
+  await page.getByRole("button", { name: "Rename…" }).click();
+  equal(await name.inputValue(), "api-3", "the name it has now");
+  await page.keyboard.press("Escape");
+
+  // Who is to write a handoff's document.
+  await page.getByRole("button", { name: "Hand over…" }).click();
+  await page.getByRole("radio", { name: /the agent itself/ }).check();
+  await page.goBack();
+  await page.goForward();
+  await page.getByRole("button", { name: "Hand over…" }).click();
+  equal(await page.getByRole("radio", { name: /the agent itself/ }).isChecked(), true, "as it was chosen");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
+  // What brings back a session that has ended names it by its id: others may get its name.
+  await page.getByRole("button", { name: "Kill…" }).click();
+  await page.getByRole("dialog").getByText(`sm restore ${json("show", "api-3").id}`).waitFor();
+  await page.getByRole("button", { name: "Keep it" }).click();
+  await page.getByRole("dialog").waitFor({ state: "detached" });
+
   // A sent message leaves no draft behind.
   await field.focus();
   await page.keyboard.press("Control+Enter");
@@ -75,4 +102,6 @@ await scenario(async ({ page }) => {
   await page.locator("main.overview").waitFor();
   await page.goBack();
   await eventually("also by the way back", async () => (await scrolled()) === 420);
+  await page.reload();
+  await eventually("also after a reload", async () => (await scrolled()) === 420);
 });

@@ -92,9 +92,11 @@ impl Ask {
                 .hint(format!("sm queue ls {name} --all"));
         }
         if crate::attach::has_ended(&view.session) {
+            // Its name may be another one's by now.
+            let id = one_line(&view.session.id);
             let state = one_line(&view.session.state);
             return CommandError::refused(format!("{name} is {state} and gives no reply: {why}"))
-                .hint(format!("bring it back: sm restore {name}"));
+                .hint(format!("bring it back: sm restore {id}"));
         }
         let id = &message.id;
         if view.session.state == "waiting" {

@@ -78,10 +78,39 @@ fn pick(daemon: &Daemon) -> Result<String> {
         list.push_str(&format!("{:>3}  {}  {state}{why}\n", at + 1, name));
     }
     let answer = print::ask(&format!("{list}Which one? Its number or name: "))?;
-    let by_number = answer.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
-    match by_number.and_then(|at| there.get(at)) {
+    match picked(&there, &answer) {
         Some(session) => Ok(session.id.clone()),
         None if answer.is_empty() => Err(CommandError::refused("none was chosen")),
         None => Ok(answer),
+    }
+}
+
+/// By its name, else by its number in the list: a name may look like a number.
+fn picked<'a>(there: &'a [SessionView], answer: &str) -> Option<&'a SessionView> {
+    let named = there.iter().find(|session| session.name == answer);
+    named.or_else(|| there.get(answer.parse::<usize>().ok()?.checked_sub(1)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::commands::ls::tests::session;
+
+    #[test]
+    fn a_name_wins_over_a_number() {
+        let there = ["2", "api", "web"].map(session);
+        for (answer, name) in [
+            ("2", Some("2")),
+            ("1", Some("2")),
+            ("3", Some("web")),
+            ("api", Some("api")),
+            ("0", None),
+            ("4", None),
+            ("", None),
+            ("elsewhere", None),
+        ] {
+            let found = picked(&there, answer).map(|session| session.name.as_str());
+            assert_eq!(found, name, "{answer:?}");
+        }
     }
 }

@@ -15,6 +15,7 @@ use sm_daemon::ask::{Ask, BY_HOOK, What, scheduled, secret_hash};
 use super::handoff_generate::Generated;
 use super::handoff_source::{document, input};
 use super::send::seconds;
+use super::wait::waits_for_you;
 use super::{check, handoff_generate};
 use crate::client::{Answer, Daemon, fresh_id};
 use crate::environment::{self, Own};
@@ -260,6 +261,7 @@ impl Handoff {
     ) -> Result<()> {
         let daemon = Daemon::of_session()?.within(patience);
         let deadline = Instant::now() + patience;
+        let mut stuck = Stuck::default();
         loop {
             let known = daemon.one_handoff(id);
             let state = match &known {
@@ -286,14 +288,20 @@ impl Handoff {
                     };
                 }
                 "scheduled" | "prepared" | "cleared" if Instant::now() < deadline => {
+                    stuck.look(&daemon, &before.id);
                     std::thread::sleep(LOOK_EVERY);
                 }
                 "scheduled" | "prepared" | "cleared" => {
-                    return Err(CommandError::not_in_time(format!(
+                    let error = CommandError::not_in_time(format!(
                         "the next context of {name} has not begun within {} s: the handoff is {state}, and goes on",
                         patience.as_secs_f64()
-                    ))
-                    .hint(format!("look: sm handoffs show {id}; take it back: sm handoff --cancel --session {name}")));
+                    ));
+                    stuck.look(&daemon, &before.id);
+                    let error = match stuck.now {
+                        Some(answer) => error.hint(answer),
+                        None => error,
+                    };
+                    return Err(error.hint(format!("look: sm handoffs show {id}; take it back: sm handoff --cancel --session {name}")));
                 }
                 _ => {
                     return Err(CommandError::refused(format!(
@@ -468,6 +476,26 @@ impl Handoff {
         out.line(&format!(
             "Handoff {id} cancelled — the context stays as it is"
         ))
+    }
+}
+
+/// Whether nothing goes on until a person has answered a dialog; said once.
+#[derive(Default)]
+struct Stuck {
+    now: Option<String>,
+    told: bool,
+}
+
+impl Stuck {
+    fn look(&mut self, daemon: &Daemon, session: &str) {
+        // That it cannot be asked keeps nothing from being waited for.
+        let known = daemon.session(session).ok().map(|known| known.value);
+        let waits = known.filter(|session| session.state == "waiting");
+        self.now = waits.as_ref().map(waits_for_you);
+        if let (Some(answer), false) = (&self.now, self.told) {
+            print::note(answer);
+            self.told = true;
+        }
     }
 }
 

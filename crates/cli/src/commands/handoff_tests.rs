@@ -11,7 +11,13 @@ fn what_is_said_of_a_scheduled_handoff() {
         ..HandoffAnswer::default()
     };
     assert_eq!(lines(&answer), [SCHEDULED]);
-    for (when, word) in [(When::Now, "now"), (When::Start, "started again")] {
+    for (when, word) in [
+        (When::Now, "now"),
+        (When::Start, "started again"),
+        (When::Ready, "once that is ready"),
+        (When::Compacted, "compacts its context"),
+        (When::Answered, "a person's answer"),
+    ] {
         let told = lines(&HandoffAnswer {
             when: Some(when),
             ..HandoffAnswer::default()

@@ -80,10 +80,14 @@ impl Show {
         }
         let handoff = handoff.value;
         // A session that was forgotten has only its id.
-        let name = daemon
-            .session(&handoff.session)
-            .map_or_else(|_| handoff.session.clone(), |session| session.value.name);
-        let text = render_one(&out.look, &handoff, &name);
+        let (name, called) = match daemon.session(&handoff.session) {
+            Ok(session) => {
+                let called = daemon.called(&session.value);
+                (session.value.name, called)
+            }
+            Err(_) => (handoff.session.clone(), handoff.session.clone()),
+        };
+        let text = render_one(&out.look, &handoff, &name, &called);
         out.text(&text)
     }
 }
@@ -141,8 +145,9 @@ fn tokens_of(handoff: &HandoffView) -> String {
     }
 }
 
-fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
-    let name = one_line(name);
+/// `called`: what a command has to say to mean its session.
+fn render_one(look: &Look, handoff: &HandoffView, name: &str, called: &str) -> String {
+    let (name, called) = (one_line(name), one_line(called));
     let mut text = String::new();
     let mut row = |label: &str, value: &str| text.push_str(&look.row(label, value));
     row(
@@ -195,7 +200,7 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str) -> String {
         .artifacts
         .iter()
         .find(|artifact| artifact.kind == "log" && artifact.problem.is_none());
-    row("search", &format!("sm archive {name} grep \"pattern\""));
+    row("search", &format!("sm archive {called} grep \"pattern\""));
     if let Some(log) = log {
         // A path as it is: it is copied into a shell.
         row("", &format!("grep -a \"pattern\" {}", one_line(&log.path)));
@@ -332,7 +337,7 @@ mod tests {
             prompt: Some("Read /home/ann/src/api/notes.md and continue.\n\nFull log: x\x07".into()),
             ..handoff()
         };
-        insta::assert_snapshot!(render_one(&look(), &one, "api"), @r#"
+        insta::assert_snapshot!(render_one(&look(), &one, "api", "1a2b3c4d"), @r#"
         handoff       ho-1a2b of api: done
         context       generation 1→2
         why           agent (document by agent; carried over by clear)
@@ -345,7 +350,7 @@ mod tests {
         kept          snapshot    ~/.local/share/sm/handoffs/x/dump.txt (2000 lines, 75.0 KiB)
                       log         /data/sessions/1a2b3c4d/terminal.*.log (1.0 MiB)
                       transcript  none: the transcript[2J is gone
-        search        sm archive api grep "pattern"
+        search        sm archive 1a2b3c4d grep "pattern"
                       grep -a "pattern" /data/sessions/1a2b3c4d/terminal.*.log
 
         steps

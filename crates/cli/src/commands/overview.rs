@@ -171,6 +171,7 @@ mod tests {
     use crate::handoff::tests::open;
     use crate::text::tests::look;
     use sm_core::Hold;
+    use sm_daemon::api::types::RunView;
 
     #[test]
     fn nothing_yet_says_how_to_start() {
@@ -200,6 +201,20 @@ mod tests {
         lost.attention = Some("lost: tmux is gone; bring it back: sm restore old".into());
         let mut exited = session("done");
         exited.state = "exited".into();
+        let run = RunView {
+            pid: 7,
+            tty: Some("/dev/pts/3".into()),
+            channel: "web".into(),
+        };
+        let mut run_over = session("run-over");
+        run_over.state = "exited".into();
+        run_over.run = Some(run.clone());
+        let mut run_failed = session("run-failed");
+        run_failed.state = "exited".into();
+        run_failed.run = Some(run.clone());
+        run_failed.attention = Some("the agent ended with exit code 3".into());
+        let mut running = session("running");
+        running.run = Some(run);
         let mut long_ago = session("older");
         long_ago.state = "exited".into();
         long_ago.state_since = "2026-02-01T00:00:00Z".into();
@@ -219,6 +234,9 @@ mod tests {
             held,
             lost,
             exited,
+            run_over,
+            run_failed,
+            running,
             long_ago,
             rolled_back,
             full,
@@ -231,20 +249,23 @@ mod tests {
           ! web: permission to run Bash(rm -rf build) (sm attach web)
           ! db: 1 message held: somebody's half-typed text is in the composer; see: sm queue ls db
           ! old: lost: tmux is gone; bring it back: sm restore old
+          ! run-failed: the agent ended with exit code 3 (sm output 1a2b3c4d)
           ! docs: handoff rolled back, the old conversation goes on: no prompt; see: sm handoffs show ho-1
           ! full: context 91% full (sm handoff --auto --session full)
           ! quiet: works, no sample for 30 min (sm output quiet)
 
-        NAME   AGENT   STATE          CONTEXT                   QUEUE   DIR
-        api    claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
-        web    claude  waiting 3 min  42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
-        db     claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        1 held  ~/src/api
-        old    claude  lost 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
-        done   claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
-        docs   claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
-        full   claude  idle 3 min     91% ▰▰▰▰▰ 83k/200k        -       ~/src/api
-        quiet  claude  working 3 min  42% no sample for 30 min  -       ~/src/api
-        and 1 session that exited earlier (sm ls --all)
+        NAME        AGENT   STATE          CONTEXT                   QUEUE   DIR
+        api         claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        web         claude  waiting 3 min  42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        db          claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        1 held  ~/src/api
+        old         claude  lost 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        done        claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        run-failed  claude  exited 3 min   42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        running     claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        docs        claude  idle 3 min     42% ▰▰▱▱▱ 83k/200k        -       ~/src/api
+        full        claude  idle 3 min     91% ▰▰▰▰▰ 83k/200k        -       ~/src/api
+        quiet       claude  working 3 min  42% no sample for 30 min  -       ~/src/api
+        and 2 sessions that exited earlier (sm ls --all)
         ");
     }
 

@@ -87,6 +87,21 @@ impl Mode {
     }
 }
 
+/// The sessions of `--to`, each once.
+fn each_once(to: &[String]) -> Result<Vec<&str>> {
+    let mut named: Vec<&str> = Vec::new();
+    for name in to.iter().map(|name| name.trim()) {
+        if !name.is_empty() && !named.contains(&name) {
+            named.push(name);
+        }
+    }
+    match named.is_empty() && !to.is_empty() {
+        true => Err(CommandError::usage("--to names no session")
+            .hint("sm send --to api,web TEXT; `sm ls` lists them")),
+        false => Ok(named),
+    }
+}
+
 /// The number may be left out, but then the text must not take its place.
 fn patience(text: &str) -> std::result::Result<Duration, String> {
     seconds(text).map_err(|why| format!("{why}; without one put --wait behind the text"))
@@ -102,6 +117,7 @@ pub fn seconds(text: &str) -> std::result::Result<Duration, String> {
 
 impl Send {
     pub fn run(self, out: &mut Printer) -> Result<()> {
+        let to = each_once(&self.to)?;
         let daemon = Daemon::open()?;
         let own = daemon.own().map(|own| own.id.clone());
         if self.notify && own.is_none() && !tells_people(&daemon) {
@@ -143,19 +159,20 @@ impl Send {
             }
             return self.tell(session, &known.value, out);
         }
-        self.to_each(&daemon, &body, deadline, out)
+        self.to_each(&to, &daemon, &body, deadline, out)
     }
 
     /// All have it before any is waited for; one that cannot get it keeps it from none of the others.
     fn to_each(
         &self,
+        to: &[&str],
         daemon: &Daemon,
         body: &dyn Fn() -> Result<SendBody>,
         deadline: Instant,
         out: &mut Printer,
     ) -> Result<()> {
         let mut sent = Vec::new();
-        for session in self.to.iter().filter(|name| !name.is_empty()) {
+        for session in to.iter().copied() {
             sent.push((session, send(daemon, session, body()?)));
         }
         let (mut messages, mut failed) = (Vec::new(), Vec::new());
@@ -176,7 +193,7 @@ impl Send {
             out.json(&messages.into())?;
         }
         let names: Vec<String> = failed.iter().map(|(name, _)| one_line(name)).collect();
-        let of = self.to.len();
+        let of = to.len();
         match failed.iter().find(|(_, kind)| *kind != Kind::NotInTime) {
             None if failed.is_empty() => Ok(()),
             None => Err(CommandError::not_in_time(format!(
@@ -214,10 +231,12 @@ impl Send {
         deadline: Instant,
     ) -> Result<Answer<MessageView>> {
         let settled = deadline.min(Instant::now() + SETTLE);
-        let mut said = false;
+        let (mut said, mut looked) = (false, false);
         loop {
             let now = Instant::now();
-            if Outcome::of(&known.value) != Outcome::Open || now >= deadline {
+            // Others may have used the time up: how it is now is looked at all the same.
+            let over = now >= deadline && looked;
+            if Outcome::of(&known.value) != Outcome::Open || over {
                 return Ok(known);
             }
             let held = known.value.state == "held";
@@ -240,8 +259,9 @@ impl Send {
                 &known.value.session,
                 &id,
                 "submitted",
-                slice.min(deadline - now),
+                slice.min(deadline.saturating_duration_since(now)),
             )?;
+            looked = true;
         }
     }
 }

@@ -77,15 +77,19 @@ impl State {
 }
 
 /// What a person has to do first.
-fn waits_for_you(session: &SessionView) -> String {
+pub fn waits_for_you(session: &SessionView) -> String {
     let why = match session.state_reason.is_empty() {
         true => String::new(),
         false => format!(" ({})", one_line(&session.state_reason)),
     };
     let name = one_line(&session.name);
-    format!(
-        "{name} waits for an answer{why}: sm attach {name}; to be told of that: --for idle,waiting"
-    )
+    format!("{name} waits for an answer{why}: sm attach {name}")
+}
+
+/// The same, and how to wait for it.
+fn waits_instead(session: &SessionView) -> String {
+    let answer = waits_for_you(session);
+    format!("{answer}; to be told of that: --for idle,waiting")
 }
 
 impl Wait {
@@ -107,7 +111,7 @@ impl Wait {
         let is_stuck = |one: &SessionView| one.state == "waiting" && !words.contains(&"waiting");
         let mut told = is_stuck(&first);
         if told {
-            print::note(&waits_for_you(&first));
+            print::note(&waits_instead(&first));
         }
         for word in words.iter().cycle() {
             let left = deadline.saturating_duration_since(Instant::now());
@@ -137,11 +141,11 @@ impl Wait {
             // Nothing else will happen until a person has answered.
             let stuck = last.as_ref().filter(|one| is_stuck(one));
             if let Some(session) = stuck.filter(|_| !told && left > longest) {
-                print::note(&waits_for_you(session));
+                print::note(&waits_instead(session));
                 told = true;
             }
             if left <= longest {
-                let answer = stuck.map(waits_for_you);
+                let answer = stuck.map(waits_instead);
                 let now = last.map_or_else(String::new, |session| {
                     let state = one_line(&session.state);
                     match words.contains(&session.state.as_str()) {

@@ -65,15 +65,14 @@ fn names_come_from_the_daemon() {
         (&["sm", "send", ""], &["api", "worker"]),
         (&["sm", "send", "w"], &["worker"]),
         (&["sm", "restore", ""], &["old-one"]),
+        (&["sm", "kill", "old"], &["old-one"]),
         (&["sm", "new", "c"], &["claude", "codex"]),
         (&["sm", "queue", "rm", "api", ""], &["m7f1c2", "x1"]),
         (&["sm", "handoffs", "show", "h"], &["h3aa01"]),
     ] {
         assert_eq!(asked(&fake.home, line), expected, "{line:?}");
     }
-    let models = "model = \"mine/qwen\"\n[models.\"mine/other\"]\nwindow = 1_000\n";
-    std::fs::create_dir_all(fake.home.path().join("sm")).unwrap();
-    std::fs::write(fake.home.path().join("sm/agent.toml"), models).unwrap();
+    knows_models(&fake.home);
     assert_eq!(
         asked(&fake.home, &["sm", "agent", "--model", ""]),
         ["mine/qwen", "mine/other"]
@@ -97,12 +96,19 @@ fn without_a_daemon_nothing_is_offered_started_or_said() {
     assert_eq!(asked(&home, &["sm", "send", ""]), Vec::<String>::new());
 }
 
+fn knows_models(home: &Home) {
+    let models = "model = \"mine/qwen\"\n[models.\"mine/other\"]\nwindow = 1_000\n";
+    std::fs::create_dir_all(home.path().join("sm")).unwrap();
+    std::fs::write(home.path().join("sm/agent.toml"), models).unwrap();
+}
+
 fn completes_in(shell: &str, setup: &str, argv: &[&str]) {
     if !Path::new("/usr/bin").join(shell).exists() && !Path::new("/bin").join(shell).exists() {
         eprintln!("skipped: {shell} is not installed");
         return;
     }
     let fake = daemon();
+    knows_models(&fake.home);
     let sm = Path::new(env!("CARGO_BIN_EXE_sm"));
     let home = fake.home.path().to_string_lossy().into_owned();
     let env = [
@@ -145,6 +151,7 @@ fn completes_in(shell: &str, setup: &str, argv: &[&str]) {
         ("sm new cla", "sm new claude "),
         ("sm queue rm api m7", "sm queue rm api m7f1c2 "),
         ("sm handoffs show h3", "sm handoffs show h3aa01 "),
+        ("sm agent --model mine/qw", "sm agent --model mine/qwen "),
     ] {
         tmux.key("t", "C-u").unwrap();
         tmux.type_text("t", typed).unwrap();

@@ -280,6 +280,90 @@ fn who_got_no_answer_asks_again_for_the_same_one() {
     same(&agent);
 }
 
+/// A daemon that schedules a handoff, whose states and whose session's states are then these, the
+/// last ones for ever.
+fn going_on(states: &[(&'static str, &'static str)]) -> Fake {
+    let states = states.to_vec();
+    let mut at = 0;
+    let fake = Fake::new(move |seen| {
+        let (_, of_session) = states[at.saturating_sub(1).min(states.len() - 1)];
+        match seen.target.as_str() {
+            "/sessions/api/handoff" => Reply::Json(200, scheduled()),
+            "/handoffs/ho-2" => {
+                let (state, _) = states[at.min(states.len() - 1)];
+                at += 1;
+                Reply::Json(200, handoff("ho-2", state))
+            }
+            _ => Reply::Json(200, session("api", of_session)),
+        }
+    });
+    file(&fake.home, "notes.md", "go on with step 3\n");
+    fake
+}
+
+fn waits_for_it(fake: &Fake, seconds: &str) -> Ran {
+    fake.run(&["handoff", "notes.md", "--session", "api", "--wait", seconds])
+}
+
+#[test]
+fn waiting_for_the_next_context_ends_with_it() {
+    let fake = going_on(&[
+        ("scheduled", "working"),
+        ("cleared", "idle"),
+        ("prompted", "working"),
+    ]);
+    let ran = waits_for_it(&fake, "30").exits(0);
+    assert_eq!(
+        ran.out,
+        format!("{SCHEDULED}api goes on in context 1\n"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(ran.err, "", "nobody has to answer anything");
+}
+
+#[test]
+fn a_handoff_that_is_not_over_in_time_is_3() {
+    let ran = waits_for_it(&going_on(&[("prepared", "working")]), "0.3").exits(3);
+    assert!(
+        ran.err.contains(
+            "the next context of api has not begun within 0.3 s: the handoff is prepared, and goes on"
+        ),
+        "{}",
+        ran.err
+    );
+    assert!(ran.err.contains("sm handoffs show ho-2"), "{}", ran.err);
+    assert!(!ran.err.contains("answer"), "{}", ran.err);
+}
+
+#[test]
+fn a_handoff_that_left_no_successor_is_1() {
+    for state in ["rolled_back", "abandoned", "cancelled"] {
+        let fake = going_on(&[("scheduled", "working"), (state, "idle")]);
+        waits_for_it(&fake, "30")
+            .exits(1)
+            .complains(&format!(
+                "handoff ho-2 of api ended without a next context: {state}"
+            ))
+            .complains("why: sm handoffs show ho-2");
+    }
+}
+
+#[test]
+fn a_handoff_behind_a_dialog_says_to_answer_it() {
+    let fake = going_on(&[("scheduled", "waiting")]);
+    let ran = waits_for_it(&fake, "0.5").exits(3);
+    let told = "api waits for an answer (because): sm attach api";
+    // as it comes up, once, and beside the end
+    assert_eq!(ran.err.matches(told).count(), 2, "{}", ran.err);
+    let fake = going_on(&[
+        ("scheduled", "waiting"),
+        ("scheduled", "working"),
+        ("done", "idle"),
+    ]);
+    waits_for_it(&fake, "30").exits(0).complains(told);
+}
+
 #[test]
 fn the_template_needs_neither_session_nor_daemon() {
     let home = Home::new();
@@ -369,7 +453,7 @@ fn history() -> Fake {
         "/handoffs?limit=50&session=quiet" => Reply::Json(200, json!([])),
         "/handoffs/ho-2" => Reply::Json(200, handoff("ho-2", "done")),
         "/sessions?all=true" => Reply::Json(200, json!([session("api", "idle")])),
-        "/sessions/api-id" => Reply::Json(200, session("api", "idle")),
+        "/sessions/api-id" | "/sessions/api" => Reply::Json(200, session("api", "idle")),
         other => refusal(
             404,
             &format!("there is no {other}"),

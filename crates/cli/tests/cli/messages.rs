@@ -244,6 +244,42 @@ fn one_text_goes_to_several() {
     fake.run(&["send", "--to", "api"])
         .exits(64)
         .complains("no text");
+    let before = fake.seen().len();
+    for nobody in ["", ",", " , "] {
+        fake.run(&["send", "--to", nobody, "hello"])
+            .exits(64)
+            .complains("--to names no session");
+    }
+    assert_eq!(fake.seen().len(), before, "nothing was asked");
+    let once = fake
+        .run(&["send", "--to", "api,web,api,", "x", "--json"])
+        .exits(0);
+    assert_eq!(once.json().as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn each_of_several_is_judged_by_how_it_is_at_the_deadline() {
+    // `a` uses the time up; `b` has its message meanwhile
+    let fake = Fake::new(|seen| {
+        let of_b = seen.target.starts_with("/sessions/b");
+        let posted = seen.method == "POST";
+        let id = match posted {
+            true => seen.body["id"].as_str().unwrap_or_default().to_owned(),
+            false => "m".to_owned(),
+        };
+        let state = if of_b && !posted {
+            "submitted"
+        } else {
+            "queued"
+        };
+        let mut message = message(&id, state, None);
+        message["session"] = json!(if of_b { "b-id" } else { "a-id" });
+        Reply::Json(201, message)
+    });
+    fake.run(&["send", "--to", "a,b", "hello", "--wait", "0.2"])
+        .exits(3)
+        .says("b has it")
+        .complains("not yet proven for 1 of 2: a");
 }
 
 #[test]

@@ -2,6 +2,10 @@
 
 use crate::fake::{Fake, Reply, refusal, session};
 use serde_json::{Value, json};
+use sm_testkit::person::Person;
+use std::time::Duration;
+
+const LONG: Duration = Duration::from_secs(60);
 
 #[test]
 fn json_is_what_the_api_said() {
@@ -317,6 +321,61 @@ fn attaching_without_a_name_takes_the_only_one_or_asks() {
         .run(&["attach"])
         .exits(64)
         .complains("api, web");
+}
+
+#[test]
+fn a_person_picks_the_session_to_attach_to() {
+    let fake = Fake::new(|seen| {
+        let of = |name: &str| {
+            let mut session = session(name, "idle");
+            session["tmux"]["session"] = json!(name);
+            session
+        };
+        let wanted = seen.target.split('/').nth(2).unwrap_or_default();
+        let name = wanted.trim_end_matches("-id");
+        match seen.target.as_str() {
+            target if target.starts_with("/sessions?") || target == "/sessions" => {
+                Reply::Json(200, json!(["web", "api", "2"].map(of)))
+            }
+            target if target.ends_with("/attach") => {
+                Reply::Json(200, json!({"argv": ["echo", "inside of", name]}))
+            }
+            _ => Reply::Json(200, of(name)),
+        }
+    });
+    for (typed, gone_into) in [
+        ("3\n", Some("web")),
+        ("api\n", Some("api")),
+        // a session's name goes before a number in the list
+        ("2\n", Some("2")),
+        ("1\n", Some("2")),
+        ("\n", None),
+    ] {
+        let mut person = Person::start(&mut fake.sm(&["attach"]), 80, 24).unwrap();
+        assert!(person.sees("Which one? Its number or name: ", LONG));
+        assert!(
+            person.text().contains("  2  api  idle"),
+            "{}",
+            person.text()
+        );
+        assert!(person.types(typed.as_bytes(), LONG));
+        let ended = person.waits(LONG).unwrap();
+        match gone_into {
+            Some(name) => {
+                let inside = format!("inside of {name}\r\n");
+                assert!(person.text().contains(&inside), "{}", person.text());
+                assert_eq!(ended.code(), Some(0), "{}", person.text());
+            }
+            None => {
+                assert!(
+                    person.text().contains("none was chosen"),
+                    "{}",
+                    person.text()
+                );
+                assert_eq!(ended.code(), Some(1));
+            }
+        }
+    }
 }
 
 #[test]

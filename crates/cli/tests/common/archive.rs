@@ -1,6 +1,7 @@
 //! What the archive of a real agent holds.
 
 use super::{DEADLINE, World};
+use serde_json::Value;
 use sm_testkit::wait_until;
 
 /// The numbers of the lines of the archive that hold a word, as soon as there are any.
@@ -31,15 +32,32 @@ pub fn last_screen_survives(world: &World, args: &[&str]) {
     // What is drawn last stands there for a moment only.
     let work = "RUN: echo penguin-23 > notes.md\nTHEN: sm handoff notes.md";
     world.send_wait("api", work, &[]);
-    world.wait_handoff("api", "done");
+    let given = world.wait_handoff("api", "done")["prompt"].clone();
     world.wait_state("api", "idle");
     for word in ["walrus-4711", "penguin-23"] {
-        let lines = found(world, "api", word, "after the handoff");
-        let of_the_first = |line: &str| line.starts_with("1  ");
+        found(world, "api", word, "after the handoff");
+        let lines = world.sm(&["archive", "api", "grep", word, "--json"]);
+        let lines: Vec<Value> = lines
+            .exits(0)
+            .out
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let (left, later): (Vec<&Value>, Vec<&Value>) =
+            lines.iter().partition(|line| line["generation"] == 1);
         assert!(
-            lines.lines().any(of_the_first),
-            "not in the generation that was left: {lines}"
+            !left.is_empty(),
+            "not in the generation that was left: {lines:?}"
         );
+        // The successor shows what it was given with its prompt, and nothing else of it.
+        for line in later {
+            let text = line["text"].as_str().unwrap();
+            let text = text.trim_matches(|c: char| !c.is_alphanumeric());
+            assert!(
+                given.as_str().is_some_and(|given| given.contains(text)),
+                "{line} is of the generation that was left; given was {given}"
+            );
+        }
     }
     let answers = found(world, "api", "The port is walrus-4711", "after the handoff");
     let archive = world.sm(&["archive", "api"]).out;

@@ -125,6 +125,20 @@ fn it_starts_takes_a_message_with_proof_and_shows_what_it_does() {
 }
 
 #[test]
+fn without_a_key_it_says_so_and_how_to_set_one() {
+    let world = World::new();
+    let config = "model = \"anthropic/claude-sonnet-4-5\"\n";
+    std::fs::write(world.env.sm_home().join("agent.toml"), config).unwrap();
+    world.sm(&["new", "native", "--name", "worker", "--detach"]);
+    let ended = world.wait_for("worker", "exited");
+    let why = text(&ended["state_reason"]);
+    let said = "no key for anthropic: set ANTHROPIC_API_KEY";
+    assert!(why.contains(said), "{why}");
+    world.sm(&["show", "worker"]).exits(0).says(said);
+    world.sm(&["attach", "worker"]).exits(1).complains(said);
+}
+
+#[test]
 fn messages_reach_it_in_every_state_and_its_draft_stays() {
     let native = Native::new();
     let world = &native.world;

@@ -15,6 +15,9 @@ const MOST: usize = 16;
 /// Characters of a request in a sentence; the whole of it is in the record.
 const IN_A_SENTENCE: usize = 160;
 
+/// So long a notice of a dialog waits for what it asks.
+const WORDS_PATIENCE: i64 = 1_000;
+
 /// The tool calls of the turn under way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct ToolCalls {
@@ -128,6 +131,7 @@ impl Session {
         {
             self.rec.calls.pending.push(call);
             self.rec.why = self.asks(&need);
+            self.tell_named_dialog();
             self.journal();
         }
     }
@@ -152,6 +156,7 @@ impl Session {
             self.rec.state = State::Waiting(need.clone());
         }
         self.rec.why = self.asks(&need);
+        self.tell_named_dialog();
         self.journal();
     }
 
@@ -183,7 +188,53 @@ impl Session {
         }
     }
 
-    pub(super) fn tell_waiting(&mut self, why: &str) {
+    // ── telling people
+
+    /// A dialog stands there now. Without what it asks a notice helps nobody: the source that knows is
+    /// waited for, as others may be a moment earlier.
+    pub(super) fn announce_dialog(&mut self, need: &PersonNeed, why: &str, now: Timestamp) {
+        let words_may_come = match need {
+            PersonNeed::Permission(_) | PersonNeed::Question => true,
+            PersonNeed::FirstRun(_) => false,
+        };
+        if words_may_come && self.rec.calls.pending.is_empty() {
+            let latest = now.plus(WORDS_PATIENCE);
+            self.rec.dialog_untold.get_or_insert(latest);
+        } else {
+            self.rec.dialog_untold = None;
+            self.tell_waiting(why);
+        }
+    }
+
+    /// The dialog that nobody was told of: what it asks is known now.
+    pub(super) fn tell_named_dialog(&mut self) {
+        if !self.rec.calls.pending.is_empty() {
+            self.tell_dialog();
+        }
+    }
+
+    /// Nobody has said what it asks.
+    pub(super) fn tell_dialog_in_time(&mut self, now: Timestamp) {
+        if self.rec.dialog_untold.is_some_and(|latest| latest <= now) {
+            self.tell_dialog();
+        }
+    }
+
+    fn tell_dialog(&mut self) {
+        if self.rec.dialog_untold.take().is_some() {
+            let why = self.rec.why.clone();
+            self.tell_waiting(&why);
+            self.journal();
+        }
+    }
+
+    /// No dialog stands there any more: one that nobody was told of needed nobody.
+    pub(super) fn dialog_over(&mut self) {
+        self.rec.calls.pending.clear();
+        self.rec.dialog_untold = None;
+    }
+
+    fn tell_waiting(&mut self, why: &str) {
         let name = &self.rec.name;
         let text = format!("{name} waits for you: {why}. Answer it with: sm attach {name}");
         self.notify(NoticeKind::PersonNeeded, text);

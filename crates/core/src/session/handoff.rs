@@ -41,7 +41,10 @@ impl Record {
         // what sm itself wrote down needs no agent; what is under way a restore goes on with
         let mechanical = author == Author::Ledger && self.launch > 0;
         if !live && (!mechanical || self.open_handoff().is_some()) {
-            return Some(Refusal::Ended(self.why.clone(), self.id.to_string()));
+            return Some(Refusal::Ended {
+                why: self.why.clone(),
+                id: self.id.clone(),
+            });
         }
         if live && self.ending {
             return Some(Refusal::Ending);

@@ -22,6 +22,10 @@ const RECORD_LOOK: i64 = 500;
 const REPORT_PATIENCE: i64 = 5_000;
 /// The signal that a program gets when its terminal is closed.
 const HANGUP: i32 = 1;
+/// The signal of Ctrl+C.
+const INTERRUPT: i32 = 2;
+/// Shells add the number of the signal that ended a program.
+const SIGNALLED: i32 = 128;
 /// Of what a program said that could not begin.
 const LONGEST_SAID: usize = 300;
 
@@ -34,18 +38,19 @@ impl Session {
                 self.rec.why = why;
                 self.journal();
             }
+            self.tell_named_dialog();
             self.arm_check(now);
             return;
         }
         self.record_line(EntryKind::State, format!("{}: {why}", state.word()));
         match state {
-            State::Waiting(_) => self.tell_waiting(&why),
+            State::Waiting(ref need) => self.announce_dialog(need, &why, now),
             State::Starting
             | State::Working
             | State::Idle
             | State::Compacting
             | State::Exited
-            | State::Lost => self.rec.calls.pending.clear(),
+            | State::Lost => self.dialog_over(),
         }
         self.rec.state = state;
         self.rec.since = now;
@@ -349,11 +354,10 @@ impl Session {
             return;
         }
         let said = self.said_at_start();
-        let closed = self.rec.host == Host::Run && code.is_none() && signal == Some(HANGUP);
-        if closed && !self.rec.ending {
-            // Whoever closes the terminal that a program runs in wants its end, and is told nothing.
+        if let (Some(why), false) = (self.left_by_person(code, signal), self.rec.ending) {
+            // Whoever leaves the terminal that a program runs in wants its end, and is told nothing.
             self.rec.ending = true;
-            self.end(None, "its terminal was closed".to_owned(), now);
+            self.end(code, why.to_owned(), now);
             return;
         }
         let why = match (self.rec.ending, code, signal) {
@@ -365,6 +369,23 @@ impl Session {
         };
         if !self.handoff_after_exit(code, now) {
             self.end(code, why, now);
+        }
+    }
+
+    /// How a person has left a run in a terminal of their own: by a signal, or by the code that
+    /// shells make of it.
+    fn left_by_person(&self, code: Option<i32>, signal: Option<i32>) -> Option<&'static str> {
+        if self.rec.host != Host::Run {
+            return None;
+        }
+        let signal = match code {
+            Some(code) => code.checked_sub(SIGNALLED)?,
+            None => signal?,
+        };
+        match signal {
+            HANGUP => Some("its terminal was closed"),
+            INTERRUPT => Some("it was left with Ctrl+C"),
+            _ => None,
         }
     }
 

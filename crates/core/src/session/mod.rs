@@ -233,6 +233,7 @@ impl Session {
             host: Host::Tmux,
             opening: None,
             calls: ToolCalls::default(),
+            dialog_untold: None,
             unrecorded: Vec::new(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
@@ -410,6 +411,7 @@ impl Session {
             self.press_at(),
             self.rec.maybe_compacted,
             self.compaction_at,
+            self.rec.dialog_untold,
             expiry,
             probe,
             recheck,
@@ -442,6 +444,7 @@ impl Session {
         self.opening_overdue(now);
         self.press_alerts(now);
         self.tell_compaction_in_time(now);
+        self.tell_dialog_in_time(now);
     }
 
     // ── what a step leaves behind

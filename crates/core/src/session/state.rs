@@ -159,6 +159,10 @@ pub struct Record {
     /// What the agent's tools are doing, and which of their calls a person is asked about.
     #[serde(default, skip_serializing_if = "ToolCalls::is_empty")]
     pub calls: ToolCalls,
+    /// A dialog stands there that nobody was told of, because it is not known what it asks: people
+    /// are told as soon as that is known, and at this time at the latest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dialog_untold: Option<Timestamp>,
     /// What was proven by a hook and is not in the agent's record yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unrecorded: Vec<Unrecorded>,

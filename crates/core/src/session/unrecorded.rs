@@ -299,7 +299,8 @@ impl Session {
         self.journal();
         let name = self.rec.name.clone();
         let then = match ended {
-            true => format!("given again after: sm restore {name}"),
+            // By its id: others may have its name, or may get it.
+            true => format!("given again after: sm restore {}", self.rec.id),
             false => "given again".to_string(),
         };
         if wakes > 0 {

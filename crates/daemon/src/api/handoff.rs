@@ -22,7 +22,10 @@ use axum::http::HeaderMap;
 use axum::{Extension, Json};
 use sm_agents::kind;
 use sm_client::wire;
-use sm_core::{Event, Guards, HandoffId, HandoffState, NewHandoff, Record, Trigger};
+use sm_core::{
+    Author, Event, Guards, HandoffId, HandoffState, NewHandoff, Record, State as SessionState,
+    Trigger,
+};
 use sm_ledger::gate::{self, GateFacts, Known, Report};
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -157,6 +160,11 @@ pub(super) async fn schedule_as(
     body: HandoffBody,
 ) -> Answer {
     if let Some(answer) = run_handoff::schedule(handle, trigger, &body).await {
+        if let (Some(why), Ok(author)) = (error_of(&answer), written_by(trigger, &body)) {
+            let id = body.id.as_deref().and_then(|id| own_id(id).ok());
+            let id = id.map_or_else(made, Ok).map_err(|_| ApiError::gone())?;
+            note_refused(handle, asked(id, trigger, author, &body), why).await;
+        }
         return answer;
     }
     let id = match body.id.as_deref().map(own_id).transpose() {
@@ -168,7 +176,6 @@ pub(super) async fn schedule_as(
     {
         return Ok(Json(answer));
     }
-    let made = || HandoffId::new(format!("h{}", clock::random_hex(5)));
     let id = id.map_or_else(made, Ok).map_err(|_| ApiError::gone())?;
     let author = match written_by(trigger, &body) {
         Ok(author) => author,
@@ -179,24 +186,34 @@ pub(super) async fn schedule_as(
         author,
         note: body.note.as_deref().map(noted).unwrap_or_default(),
     };
-    let asked = NewHandoff {
-        id: id.clone(),
+    let asked = asked(id.clone(), trigger, author, &body);
+    let answer = schedule_new(hub, handle, id, authorship, body).await;
+    if let Some(why) = error_of(&answer) {
+        note_refused(handle, asked, why).await;
+    }
+    answer
+}
+
+fn made() -> Result<HandoffId, sm_core::IdError> {
+    HandoffId::new(format!("h{}", clock::random_hex(5)))
+}
+
+fn error_of(answer: &Answer) -> Option<String> {
+    answer.as_ref().ok()?.error.clone()
+}
+
+/// What was asked for, before anything is made of it.
+fn asked(id: HandoffId, trigger: Trigger, author: Author, body: &HandoffBody) -> NewHandoff {
+    NewHandoff {
+        id,
         trigger,
         author,
         document: body.file_path.chars().take(LONGEST_PATH).collect(),
         copy: String::new(),
         folder: String::new(),
-        note: authorship.note.clone(),
+        note: body.note.as_deref().map(noted).unwrap_or_default(),
         source: String::new(),
-    };
-    let answer = schedule_new(hub, handle, id, authorship, body).await;
-    if let Ok(Json(HandoffAnswer {
-        error: Some(why), ..
-    })) = &answer
-    {
-        note_refused(handle, asked, why.clone()).await;
     }
-    answer
 }
 
 /// A refusal is found later where handoffs are looked for. That it could not be written down changes
@@ -282,13 +299,7 @@ async fn schedule_new(
             warm(hub, handle);
             Ok(Json(HandoffAnswer {
                 status: Some("scheduled".into()),
-                when: Some(match (ended, now.record.turn_open) {
-                    (true, _) => When::Start,
-                    // whoever asks from inside is in a turn
-                    (false, true) => When::TurnEnd,
-                    (false, false) if trigger == Trigger::Agent => When::TurnEnd,
-                    (false, false) => When::Now,
-                }),
+                when: Some(when(&now.record.state, now.record.turn_open, trigger)),
                 replaced: replaced.filter(|replaced| replaced != id.as_str()),
                 id: Some(id.to_string()),
                 copy: Some(copy),
@@ -304,6 +315,24 @@ async fn schedule_new(
             discard(hub, &handle.id, &kept);
             Err(error)
         }
+    }
+}
+
+/// When the context is going to be left.
+fn when(state: &SessionState, turn_open: bool, trigger: Trigger) -> When {
+    if !state.is_live() {
+        return When::Start;
+    }
+    // whoever asks from inside is in a turn
+    if turn_open || trigger == Trigger::Agent {
+        return When::TurnEnd;
+    }
+    match state {
+        SessionState::Starting => When::Ready,
+        SessionState::Compacting => When::Compacted,
+        SessionState::Waiting(_) => When::Answered,
+        SessionState::Idle => When::Now,
+        SessionState::Working | SessionState::Exited | SessionState::Lost => When::TurnEnd,
     }
 }
 
@@ -537,6 +566,27 @@ pub(super) async fn cancel_as(handle: &Handle) -> Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use sm_core::signal::PersonNeed;
+
+    #[test]
+    fn what_is_said_of_the_time_is_what_will_happen() {
+        use SessionState::{Compacting, Exited, Idle, Lost, Starting, Waiting, Working};
+        let dialog = || Waiting(PersonNeed::FirstRun("trust".into()));
+        for (state, turn_open, trigger, expected) in [
+            (Idle, false, Trigger::Person, When::Now),
+            (Idle, false, Trigger::Agent, When::TurnEnd),
+            (Working, true, Trigger::Person, When::TurnEnd),
+            (Starting, false, Trigger::Person, When::Ready),
+            (Compacting, false, Trigger::Person, When::Compacted),
+            (Compacting, true, Trigger::Person, When::TurnEnd),
+            (dialog(), false, Trigger::Person, When::Answered),
+            (dialog(), true, Trigger::Person, When::TurnEnd),
+            (Exited, false, Trigger::Person, When::Start),
+            (Lost, true, Trigger::Person, When::Start),
+        ] {
+            assert_eq!(when(&state, turn_open, trigger), expected, "{state:?}");
+        }
+    }
 
     #[test]
     fn ids_of_askers_are_short_and_plain() {

@@ -271,7 +271,7 @@ fn most_schemas() -> Value {
         "Cancel": object(json!({"requester_session_id": text()})),
         "HandoffAnswer": object(json!({
             "status": {"type": "string", "enum": ["scheduled", "generating", "cancelled"]}, "id": text(),
-            "when": {"type": "string", "enum": ["turn_end", "now", "start"]}, "copy": text(), "replaced": text(),
+            "when": {"type": "string", "enum": ["turn_end", "now", "ready", "compacted", "answered", "start"]}, "copy": text(), "replaced": text(),
             "warnings": texts(), "error": text(),
         })),
         "Attach": object(json!({"argv": texts()})),

@@ -403,11 +403,7 @@ impl Brain for Rotating {
                 self.say_goodbye(&format!("sm run stops: {why}"), prepared.as_ref());
             }
         }
-        let (code_told, signal) = match report.ended {
-            Ended::Exited(code) => (Some(code), None),
-            Ended::Signalled(signal) => (None, Some(signal)),
-            Ended::TerminalGone => (None, Some(SIGHUP)),
-        };
+        let (code_told, signal) = report.told_end();
         self.session.tell_end(code_told, signal);
         self.close();
         if report.ended != Ended::TerminalGone && !lost {
@@ -427,8 +423,6 @@ impl Brain for Rotating {
         Next::Exit(127)
     }
 }
-
-const SIGHUP: i32 = 1;
 
 /// Whether a person has ended the agent. One that we have told to end is ours, whatever was typed
 /// before, unless its own end says otherwise.

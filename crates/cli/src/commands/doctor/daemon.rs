@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use sm_client::http::HttpError;
 use sm_client::wire;
+use sm_daemon::api::types::SessionView;
 
 use super::{Check, port};
 use crate::client::Daemon;
@@ -147,27 +148,48 @@ fn running(daemon: &Daemon, wanted: u16) -> Vec<Check> {
         )),
     }
     if let Ok(Some(sessions)) = daemon.sessions_now() {
-        let lost: Vec<String> = sessions
-            .value
-            .iter()
-            .filter(|session| session.state == "lost")
-            .map(|session| one_line(&session.name))
-            .collect();
-        checks.push(match lost.first() {
-            None => Check::ok("sessions", count(sessions.value.len(), "session")),
-            Some(first) => Check::warning(
-                "sessions",
-                format!("lost, their terminal is gone: {}", lost.join(", ")),
-                format!("sm restore {first}"),
-            ),
-        });
+        checks.push(lost(&sessions.value));
     }
     checks
+}
+
+fn lost(sessions: &[SessionView]) -> Check {
+    let lost: Vec<&SessionView> = sessions
+        .iter()
+        .filter(|session| session.state == "lost")
+        .collect();
+    let Some(first) = lost.first() else {
+        return Check::ok("sessions", count(sessions.len(), "session"));
+    };
+    let names: Vec<String> = lost.iter().map(|session| one_line(&session.name)).collect();
+    // By its id: others may have its name.
+    let id = one_line(&first.id);
+    Check::warning(
+        "sessions",
+        format!("lost, their terminal is gone: {}", names.join(", ")),
+        format!("sm restore {id}"),
+    )
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::commands::ls::tests::session;
+
+    #[test]
+    fn a_lost_session_is_named_by_what_only_it_has() {
+        let mut gone = session("api");
+        gone.state = "lost".into();
+        gone.id = "9f8e7d6c".into();
+        let check = lost(&[session("api"), gone.clone(), gone]);
+        let said = format!("{check:?}");
+        assert!(said.contains("sm restore 9f8e7d6c"), "{said}");
+        assert!(
+            said.contains("lost, their terminal is gone: api, api"),
+            "{said}"
+        );
+        assert!(!format!("{:?}", lost(&[session("api")])).contains("restore"));
+    }
 
     #[test]
     fn a_configuration_that_the_daemon_has_not_read_is_told() {

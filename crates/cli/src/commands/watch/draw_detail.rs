@@ -8,7 +8,7 @@ use sm_daemon::api::types::{EventView, HandoffView, MessageView, SessionView};
 
 use super::app::{App, TABS, Tab};
 use super::draw::{chosen, put};
-use super::list::{attention, waits_for};
+use super::list::{asked, attention, waits_for};
 use super::look::{cut, glyphs, plain, style};
 use crate::commands::ls::tone_of;
 use crate::gauge;
@@ -99,7 +99,10 @@ fn head(app: &App, session: &SessionView, columns: usize) -> Vec<Line<'static>> 
             style(look, tone_of(&session.state)),
         ),
     ]);
+    let asked = asked(session);
     let (tone, why) = match attention(look, session) {
+        // The words stand on a line of their own.
+        Some(found) if asked.is_some() => (found.gravity.tone(), "waits for you:".to_owned()),
         Some(found) => (found.gravity.tone(), found.why),
         None => (Tone::Dim, waits_for(session)),
     };
@@ -109,7 +112,12 @@ fn head(app: &App, session: &SessionView, columns: usize) -> Vec<Line<'static>> 
         Span::raw("  "),
         Span::styled(plain(look, &why), style(look, tone)),
     ]);
-    vec![first, context(app, session), why]
+    let mut lines = vec![first, context(app, session), why];
+    if let Some(asked) = asked {
+        let asked = cut(look, &asked, columns);
+        lines.push(Line::styled(asked, style(look, Tone::Warn)));
+    }
+    lines
 }
 
 /// The gauge, with its thresholds marked.

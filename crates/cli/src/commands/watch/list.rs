@@ -74,7 +74,10 @@ pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
     let reason = &session.state_reason;
     let found = |gravity, why: String| Some(Attention { gravity, why });
     match session.state.as_str() {
-        "waiting" => return found(Gravity::Waiting, format!("waits for you: {reason}")),
+        "waiting" => {
+            let why = asked(session).unwrap_or_else(|| format!("waits for you: {reason}"));
+            return found(Gravity::Waiting, why);
+        }
         "lost" => return found(Gravity::Lost, format!("lost: {reason}")),
         "exited" if said => return found(Gravity::Failed, format!("ended badly: {reason}")),
         "exited" => return None,
@@ -95,6 +98,23 @@ pub fn attention(look: &Look, session: &SessionView) -> Option<Attention> {
     }
     let why = session.attention.clone()?;
     found(Gravity::Other, why)
+}
+
+/// What a person is asked, the telling words first: a list has no room for a sentence.
+pub fn asked(session: &SessionView) -> Option<String> {
+    let waiting = session.waiting_for.as_ref();
+    let waiting = waiting.filter(|_| session.state == "waiting")?;
+    let request = waiting.request.as_deref()?;
+    let tool = match (waiting.kind.as_str(), waiting.tool.as_deref()) {
+        // The words of a question say that it is one.
+        ("question", _) | (_, None) => String::new(),
+        (_, Some(tool)) => format!("{tool}: "),
+    };
+    let more = match waiting.more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    };
+    Some(format!("{tool}{request}{more}"))
 }
 
 fn failed_word(state: &str) -> String {
@@ -243,6 +263,7 @@ mod tests {
     use super::*;
     use crate::commands::ls::tests::session;
     use crate::text::tests::look;
+    use sm_daemon::api::types::WaitingView;
 
     fn state(name: &str, state: &str) -> SessionView {
         let mut session = session(name);
@@ -296,6 +317,51 @@ mod tests {
             let found = found.as_ref().map(|a| (a.gravity, a.why.as_str()));
             assert_eq!(found, expected, "{}", session.state);
         }
+    }
+
+    #[test]
+    fn what_a_person_is_asked_comes_first() {
+        let waiting = |kind: &str, tool: Option<&str>, request: Option<&str>, more| {
+            let mut session = state("a", "waiting");
+            session.state_reason = "it asks for permission".into();
+            session.waiting_for = Some(WaitingView {
+                kind: kind.into(),
+                tool: tool.map(Into::into),
+                request: request.map(Into::into),
+                more,
+            });
+            attention(&look(), &session).unwrap().why
+        };
+        let bash = Some("Bash");
+        for (found, expected) in [
+            (
+                waiting("permission", bash, Some("rm -rf build"), 0),
+                "Bash: rm -rf build",
+            ),
+            (
+                waiting("permission", bash, Some("make"), 2),
+                "Bash: make (and 2 more)",
+            ),
+            (
+                waiting("question", Some("AskUserQuestion"), Some("Which one?"), 0),
+                "Which one?",
+            ),
+            (
+                waiting("permission", bash, None, 0),
+                "waits for you: it asks for permission",
+            ),
+        ] {
+            assert_eq!(found, expected);
+        }
+        // an answer from before is nobody's question
+        let mut working = state("a", "working");
+        working.waiting_for = Some(WaitingView {
+            kind: "permission".into(),
+            tool: None,
+            request: Some("make".into()),
+            more: 0,
+        });
+        assert_eq!(asked(&working), None);
     }
 
     #[test]

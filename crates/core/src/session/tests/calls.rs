@@ -37,10 +37,10 @@ fn notices(outcome: &Outcome) -> Vec<&str> {
 
 impl Bench {
     /// Its status file says so, and no more.
-    fn shows_dialog(&mut self) {
+    fn shows_dialog(&mut self) -> Outcome {
         let waiting = Activity::Waiting(PersonNeed::Permission(String::new()));
         let status = screen(Composer::Hidden, waiting).status.unwrap();
-        self.on(Event::Status(status));
+        self.on(Event::Status(status))
     }
     fn why(&self) -> &str {
         &self.session.record().why
@@ -91,11 +91,17 @@ fn a_source_with_fewer_words_takes_none_away_and_one_with_more_adds_them() {
     let since = b.session.record().since;
     let outcome = b.hook(asks("make"));
     assert_eq!(b.why(), "it asks for permission (Bash): make");
-    assert!(notices(&outcome).is_empty(), "the same dialog is told once");
-    b.hook(Signal::PersonNeeded {
+    assert_eq!(
+        notices(&outcome),
+        ["api waits for you: it asks for permission (Bash): make. Answer it with: sm attach api"],
+        "now that it is known what it asks"
+    );
+    let outcome = b.hook(Signal::PersonNeeded {
         need: PersonNeed::Permission(String::new()),
         call: None,
     });
+    assert!(notices(&outcome).is_empty(), "the same dialog is told once");
+    assert!(notices(&b.wait(2_000)).is_empty());
     assert_eq!(b.why(), "it asks for permission (Bash): make");
     assert_eq!(b.session.record().since, since);
 }
@@ -109,8 +115,9 @@ fn without_a_hook_the_record_says_what_waits() {
         called("2", "make install"),
     ]));
     b.wait(3_000);
-    b.shows_dialog();
+    let outcome = b.shows_dialog();
     assert_eq!(b.why(), "it asks for permission (Bash): make install");
+    assert_eq!(notices(&outcome).len(), 1, "it is known at once");
     // the hook that comes late is about the same dialog
     assert!(notices(&b.hook(asks("make install"))).is_empty());
     assert_eq!(b.pending(), ["make install"]);
@@ -127,7 +134,64 @@ fn a_record_that_is_read_later_gives_the_dialog_its_words() {
         called("2", "make"),
     ]));
     assert_eq!(b.why(), "it asks for permission (Bash): make");
-    assert!(notices(&outcome).is_empty());
+    let [told] = notices(&outcome)[..] else {
+        panic!("{outcome:?}");
+    };
+    assert!(told.contains("(Bash): make. Answer"), "{told}");
+    assert!(notices(&b.wait(2_000)).is_empty());
+}
+
+#[test]
+fn a_dialog_of_which_nothing_is_known_is_told_all_the_same() {
+    let mut b = Bench::working();
+    b.wait(3_000);
+    assert!(notices(&b.shows_dialog()).is_empty(), "its hook may follow");
+    assert_eq!(b.state(), "waiting", "that is known at once");
+    let due = b.session.next_deadline().unwrap();
+    assert!(due.since(b.now) <= 1_000, "{due:?}");
+    assert!(notices(&b.wait(500)).is_empty());
+    let told = "api waits for you: it asks for permission. Answer it with: sm attach api";
+    assert_eq!(notices(&b.wait(600)), [told]);
+    // words that come later are for whoever looks
+    assert!(notices(&b.hook(asks("make"))).is_empty());
+    assert_eq!(b.why(), "it asks for permission (Bash): make");
+}
+
+#[test]
+fn a_dialog_that_is_answered_before_anybody_was_told_needs_nobody() {
+    let mut b = Bench::working();
+    b.wait(3_000);
+    b.shows_dialog();
+    assert!(notices(&b.hook(Signal::ToolsFinished)).is_empty());
+    assert_eq!(b.state(), "working");
+    assert!(notices(&b.wait(2_000)).is_empty());
+}
+
+#[test]
+fn a_dialog_that_is_still_to_be_told_survives_a_restart() {
+    let mut b = Bench::working();
+    b.wait(3_000);
+    let outcome = b.shows_dialog();
+    assert_eq!(outcome.persist, Persist::Now);
+    assert!(notices(&b.recovers()).is_empty());
+    let told = "api waits for you: it asks for permission. Answer it with: sm attach api";
+    let outcome = b.wait(1_000);
+    assert_eq!(notices(&outcome), [told]);
+    assert_eq!(outcome.persist, Persist::Now);
+    b.recovers();
+    assert!(notices(&b.wait(2_000)).is_empty(), "told once");
+}
+
+#[test]
+fn a_first_run_dialog_is_told_at_once() {
+    let mut b = Bench::new();
+    b.on(Event::LaunchAsked { fresh: false });
+    b.started(1);
+    let outcome = b.hook(Signal::PersonNeeded {
+        need: PersonNeed::FirstRun("trust".into()),
+        call: None,
+    });
+    assert_eq!(notices(&outcome).len(), 1, "{outcome:?}");
 }
 
 #[test]

@@ -183,26 +183,39 @@ fn what_the_run_hands_over_is_in_the_history_once() {
 }
 
 #[test]
-fn closing_the_terminal_of_a_run_is_no_alarm() {
-    let mut bench = bench();
-    let launch = bench.session.record().launch;
-    let exited = |signal| Event::Exited {
-        launch,
-        code: None,
-        signal: Some(signal),
-    };
-    let outcome = bench.on(exited(1));
-    assert_eq!(bench.state(), "exited");
-    assert_eq!(bench.session.record().why, "its terminal was closed");
-    assert!(bench.session.record().ending, "nobody has to be told");
+fn leaving_the_terminal_of_a_run_is_no_alarm() {
     let told = |outcome: &Outcome| {
-        outcome
-            .effects
-            .iter()
-            .any(|e| matches!(e, Effect::Notify(_)))
+        let mut effects = outcome.effects.iter();
+        effects.any(|e| matches!(e, Effect::Notify(_)))
     };
-    assert!(!told(&outcome), "{:?}", outcome.effects);
-    // any other signal is
-    let mut bench = self::bench();
-    assert!(told(&bench.on(exited(9))));
+    let closed = Some("its terminal was closed");
+    let left = Some("it was left with Ctrl+C");
+    for (code, signal, why) in [
+        (None, Some(1), closed),
+        // between two agents there is none that a signal could end
+        (Some(129), None, closed),
+        (None, Some(2), left),
+        (Some(130), None, left),
+        // any other end is told
+        (None, Some(9), None),
+        (None, Some(15), None),
+        (Some(1), None, None),
+        (Some(143), None, None),
+    ] {
+        let mut bench = bench();
+        let launch = bench.session.record().launch;
+        let outcome = bench.on(Event::Exited {
+            launch,
+            code,
+            signal,
+        });
+        let case = format!("{code:?} {signal:?}: {:?}", outcome.effects);
+        assert_eq!(bench.state(), "exited", "{case}");
+        let record = bench.session.record();
+        assert_eq!(record.ending, why.is_some(), "{case}");
+        assert_eq!(told(&outcome), why.is_none(), "{case}");
+        if let Some(why) = why {
+            assert_eq!(record.why, why, "{case}");
+        }
+    }
 }

@@ -31,7 +31,8 @@ fn what_the_record_lacks_goes_back_into_the_queue_and_is_given_to_the_resumed_ag
     let mut b = killed_with("m1", "hello");
     let notices = b.evidence(dead(true));
     assert!(held(&b, "m1"), "{:?}", b.receipt("m1"));
-    let told = |e: &Effect| matches!(e, Effect::Notify(n) if n.text.contains("sm restore"));
+    let again = format!("given again after: sm restore {}", b.session.record().id);
+    let told = |e: &Effect| matches!(e, Effect::Notify(n) if n.text.contains(&again));
     assert!(notices.effects.iter().any(told), "{notices:?}");
     // nobody else's is kept by an agent that has ended
     b.send("m2", "too late");

@@ -98,6 +98,12 @@ pub enum When {
     TurnEnd,
     Now,
     Start,
+    /// Once its agent, which is being started, is ready.
+    Ready,
+    /// Once the compaction that a person has begun is over.
+    Compacted,
+    /// Once a person has answered the dialog that stands there.
+    Answered,
     /// A newer daemon's.
     #[serde(other)]
     Other,
@@ -112,8 +118,9 @@ pub struct HandoffAnswer {
     pub status: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
-    /// When the context is left: `turn_end` (of the turn that runs), `now` (none runs) or `start` (its
-    /// agent has ended and is started again for it).
+    /// When the context is left: `turn_end` (of the turn that runs), `now` (none runs), `ready` (its
+    /// agent is being started), `compacted` (it compacts its context), `answered` (a dialog waits for a
+    /// person) or `start` (its agent has ended and is started again for it).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub when: Option<When>,
     /// Our copy of the document.

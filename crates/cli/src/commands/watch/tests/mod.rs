@@ -11,7 +11,7 @@ use ratatui::backend::TestBackend;
 use ratatui::buffer::Buffer;
 use sm_daemon::api::types::{
     ContextReport, EventView, HandoffView, MessageView, PointView, SenderView, SessionView,
-    StepView, ThresholdView,
+    StepView, ThresholdView, WaitingView,
 };
 
 use super::app::{App, Update, Wish};
@@ -34,8 +34,14 @@ pub fn day() -> Vec<SessionView> {
     api.generation = 2;
     api.compactions = 1;
     let mut docs = named("docs", "waiting");
-    docs.state_reason = "asks: may it run `make`?".into();
-    docs.attention = Some("…".into());
+    docs.state_reason = "it asks for permission (Bash): rm -rf build".into();
+    docs.attention = Some(format!("{}; answer it: sm attach docs", docs.state_reason));
+    docs.waiting_for = Some(WaitingView {
+        kind: "permission".into(),
+        tool: Some("Bash".into()),
+        request: Some("rm -rf build".into()),
+        more: 0,
+    });
     let mut full = named("importer", "working");
     full.agent = "codex".into();
     full.context.used_percentage = Some(91.0);

@@ -37,6 +37,21 @@ fn a_session_at_80x24() {
 }
 
 #[test]
+fn a_dialogs_command_has_a_line_of_its_own() {
+    let mut app = open(80, 24);
+    choose(&mut app, "docs");
+    types(&mut app, "\r");
+    let screen = shown(&app);
+    let head: Vec<&str> = screen.lines().skip(1).take(6).collect();
+    insta::assert_snapshot!("asked", head.join("\n"));
+    // no width of a list hides which program it is
+    for columns in [60, 70, 80, 100, 120, 200] {
+        let screen = shown(&super::app(columns, 24, day()));
+        assert!(screen.contains("Bash: rm"), "{columns}:\n{screen}");
+    }
+}
+
+#[test]
 fn both_at_200x60() {
     insta::assert_snapshot!("wide", shown(&open(200, 60)));
     let plain = shown(&ascii(open(200, 60)));

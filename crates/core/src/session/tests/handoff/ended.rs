@@ -93,7 +93,7 @@ fn what_is_under_way_is_left_to_a_restore() {
         Guards::default(),
         bench.now,
     );
-    assert!(matches!(refusal, Some(Refusal::Ended(..))));
+    assert!(matches!(refusal, Some(Refusal::Ended { .. })));
 }
 
 #[test]
