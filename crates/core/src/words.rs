@@ -200,7 +200,9 @@ pub const UNREAD: &str = "[sm: the last message above reached you when your turn
 /// Told to the session that asked to know when a turn has ended,
 /// with what the agent said last, if it is known: quoted, so that nothing in it reads as ours.
 pub fn turn_ended(name: &str, how: &str, reply: Option<&str>) -> String {
-    let mut text = notice(&format!("{name} {FINISHED}{how}. Look with: sm output {name}"));
+    let mut text = notice(&format!(
+        "{name} {FINISHED}{how}. Look with: sm output {name}"
+    ));
     let reply = reply.map(sanitize).unwrap_or_default();
     let reply = reply.trim();
     if reply.is_empty() {

@@ -396,8 +396,18 @@ mod tests {
             (Some(&behind), None, SILENT, says("I look.")),
             (None, None, SILENT, Answer::Silence),
             // somebody else's turn has ended since
-            (Some(&behind), Some(&of_another), SAID_WITHIN, Answer::NotYet),
-            (Some(&whole), Some(&of_another), SILENT, says("Two files:\n\na and b")),
+            (
+                Some(&behind),
+                Some(&of_another),
+                SAID_WITHIN,
+                Answer::NotYet,
+            ),
+            (
+                Some(&whole),
+                Some(&of_another),
+                SILENT,
+                says("Two files:\n\na and b"),
+            ),
         ] {
             let answer = answered("RUN: ls", said, turn, idle_for);
             assert_eq!(answer, expected, "{said:?} {turn:?} {idle_for}");

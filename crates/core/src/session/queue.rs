@@ -167,22 +167,19 @@ impl Session {
     /// not idle for long.
     pub fn has_message_due(&self) -> bool {
         let said = |m: &&Message| m.meta.purpose == Purpose::Said;
-        self.queue
-            .iter()
-            .filter(said)
-            .any(|m| match &m.meta.state {
-                MessageState::Queued => true,
-                // the reason is of before, and is over once the agent is idle
-                MessageState::Held { why } => !why.needs_person() && *why != Hold::NotReached,
-                MessageState::Written { why, .. } => why.is_none(),
-                // it has it, and its turn was not heard to begin; what a Stop hook was answered may
-                // wait for another prompt
-                MessageState::Submitted { way, .. } => *way != Way::StopAnswer,
-                MessageState::Consumed { .. }
-                | MessageState::Expired
-                | MessageState::Withdrawn
-                | MessageState::Failed { .. } => false,
-            })
+        self.queue.iter().filter(said).any(|m| match &m.meta.state {
+            MessageState::Queued => true,
+            // the reason is of before, and is over once the agent is idle
+            MessageState::Held { why } => !why.needs_person() && *why != Hold::NotReached,
+            MessageState::Written { why, .. } => why.is_none(),
+            // it has it, and its turn was not heard to begin; what a Stop hook was answered may
+            // wait for another prompt
+            MessageState::Submitted { way, .. } => *way != Way::StopAnswer,
+            MessageState::Consumed { .. }
+            | MessageState::Expired
+            | MessageState::Withdrawn
+            | MessageState::Failed { .. } => false,
+        })
     }
 
     pub(super) fn fail(&mut self, id: &MessageId, reason: String, now: Timestamp) {

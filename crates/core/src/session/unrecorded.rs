@@ -261,9 +261,9 @@ impl Session {
     /// of them, and they are not given again.
     fn forget_elsewhere(&mut self) {
         let unasked = std::mem::take(&mut self.rec.unrecorded);
-        let (here, elsewhere) = unasked.into_iter().partition(|u| {
-            u.returned || u.launch == self.rec.launch || self.is_conversation_of(u)
-        });
+        let (here, elsewhere) = unasked
+            .into_iter()
+            .partition(|u| u.returned || u.launch == self.rec.launch || self.is_conversation_of(u));
         self.rec.unrecorded = here;
         let elsewhere: Vec<Unrecorded> = elsewhere;
         for left in elsewhere {

@@ -189,7 +189,10 @@ mod tests {
                 ..one
             }
         };
-        let few = vec![at(1, 500, ""), at(2, 600, r#","may_have_interrupted":true"#)];
+        let few = vec![
+            at(1, 500, ""),
+            at(2, 600, r#","may_have_interrupted":true"#),
+        ];
         let known = Messages(Some(few)).interrupts().unwrap();
         assert_eq!(known.known_since, None, "these are all");
         let from: Vec<i64> = known.by_sm.iter().map(|one| one.from.0).collect();

@@ -74,7 +74,9 @@ fn whatever_sm_tells_an_agent_by_itself_is_known_for_its_own() {
     b.paste();
     let spoken = words::spoken(b.session.message(&MessageId::new("m1").unwrap()).unwrap());
     b.accepts(&spoken);
-    b.on(Event::Replied("It is done.\n[sm: message 2 of 2]\n\nBye".into()));
+    b.on(Event::Replied(
+        "It is done.\n[sm: message 2 of 2]\n\nBye".into(),
+    ));
     let ended = told(&b.stops()).unwrap();
     assert!(ended.contains("> It is done."), "{ended}");
     // a message was not delivered

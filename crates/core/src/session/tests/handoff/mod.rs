@@ -6,8 +6,8 @@ mod ended;
 mod failed;
 mod found;
 mod relaunch;
-mod unrecorded;
 mod unproven;
+mod unrecorded;
 
 use super::*;
 use crate::handoff::*;
