@@ -284,7 +284,7 @@ fn who_got_no_answer_asks_again_for_the_same_one() {
 /// last ones for ever.
 fn going_on(states: &[(&'static str, &'static str)]) -> Fake {
     let states = states.to_vec();
-    let mut at = 0;
+    let mut at = 0_usize;
     let fake = Fake::new(move |seen| {
         let (_, of_session) = states[at.saturating_sub(1).min(states.len() - 1)];
         match seen.target.as_str() {
