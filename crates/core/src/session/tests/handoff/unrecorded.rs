@@ -46,7 +46,7 @@ fn a_prompt_that_the_record_lacks_is_given_again_after_a_restore() {
     b.send("m1", "for the successor");
     assert!(b.receipt("m1").is_pending(), "{:?}", b.receipt("m1"));
     let again = b.evidence(screen(Composer::Empty, Activity::Idle));
-    assert_eq!(texts_pasted(&again), [wake.clone()]);
+    assert_eq!(texts_pasted(&again), std::slice::from_ref(&wake));
     let flight = b.session.record().flight.as_ref().unwrap().no;
     b.was_pasted(flight);
     b.evidence(screen(Composer::Ours, Activity::Idle));
