@@ -38,7 +38,7 @@ fn a_prompt_that_the_record_lacks_is_given_again_after_a_restore() {
     assert_eq!(b.handoff().state, HandoffState::Prompted, "not known yet");
     let asked = b.evidence(dead(true));
     assert_eq!(b.handoff().state, HandoffState::Cleared);
-    let told = |e: &Effect| matches!(e, Effect::Notify(n) if n.text.contains("sm restore api"));
+    let told = |e: &Effect| matches!(e, Effect::Notify(n) if n.text.contains("sm restore s1"));
     assert!(asked.effects.iter().any(told), "{asked:?}");
     let plan = b.restored();
     assert_eq!((plan.resume, plan.prompt), (Some(conversation("c2")), None));
