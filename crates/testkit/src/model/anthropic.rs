@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::control::Control;
 use super::reply::{Frame, Reply, event, halves, tool_names};
-use super::request::plain_texts;
+use super::request::{item_texts, plain_texts};
 use super::script::{Act, Conversation, Directives, Outcome, asks_for_summary, strip_wrappers};
 
 /// Reads the conversation out of a request.
@@ -31,13 +31,19 @@ pub(super) fn conversation(body: &Value) -> Conversation {
         break;
     }
     let format = &body["output_config"]["format"];
-    Conversation {
+    let mut read = Conversation {
         last_user,
         results,
         tools: tool_names(body),
         compacting: asks_for_summary(messages.last()),
         schema: (format["type"] == "json_schema").then(|| format["schema"].clone()),
+        told: item_texts(&json!({"content": body["system"]})),
+        ..Conversation::default()
+    };
+    for message in messages {
+        read.keep(message, message["role"] == "assistant");
     }
+    read
 }
 
 fn has_tool_result(content: &Value) -> bool {
@@ -232,7 +238,23 @@ mod tests {
         assert_eq!(conversation(&json!(null)), Conversation::default());
         assert_eq!(
             conversation(&json!({"messages": [1, "x", {"role": "user"}]})),
-            Conversation::default()
+            Conversation {
+                messages: 3,
+                ..Conversation::default()
+            }
         );
+    }
+
+    #[test]
+    fn what_was_told_is_kept_apart_from_its_own_words() {
+        let read = conversation(
+            &json!({"system": [{"type": "text", "text": "rules"}], "messages": [
+            {"role": "user", "content": "do it"},
+            {"role": "assistant", "content": [{"type": "tool_use", "input": {"command": "mine"}}]},
+            {"role": "user", "content": [{"type": "tool_result", "content": "seen"}]}]}),
+        );
+        assert_eq!(read.told, ["rules", "do it", "seen"]);
+        assert!(read.own.contains("mine"), "{}", read.own);
+        assert_eq!(read.messages, 3);
     }
 }

@@ -18,6 +18,9 @@ pub(super) fn conversation(body: &Value) -> Conversation {
         compacting: asks_for_summary(messages.last()),
         ..Conversation::default()
     };
+    for message in messages {
+        read.keep(message, message["role"] == "assistant");
+    }
     for message in messages.iter().rev() {
         if message["role"] == "tool" {
             read.results += 1;

@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::script::Conversation;
+
 /// Sticky settings, merged key by key from `POST /_control`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -28,6 +30,11 @@ pub struct Control {
     pub blocks: Option<Vec<Value>>,
     /// What to do at prompts that hold a text.
     pub when: Vec<When>,
+    /// Prompts without a directive are answered by a model that does what `sm` tells it.
+    pub obey: bool,
+    /// So many reported input tokens more for every message of a main conversation: a context
+    /// that fills up by itself.
+    pub grow: u64,
     /// The next requests that carry tools fail like this.
     pub fail_next: Option<FailNext>,
     /// The `Retry-After` of every failure.
@@ -97,6 +104,8 @@ impl Default for Control {
             reply: None,
             blocks: None,
             when: Vec::new(),
+            obey: false,
+            grow: 0,
             fail_next: None,
             retry_after: None,
             break_next: None,
@@ -108,6 +117,15 @@ impl Control {
     /// Everything the model is said to have read, as the OpenAI protocols count it.
     pub(super) fn openai_input(&self) -> u64 {
         self.input_tokens + self.cache_read_input_tokens
+    }
+
+    /// With what the messages of a main conversation add.
+    pub(super) fn grown(&self, talk: &Conversation) -> Self {
+        let mut grown = self.clone();
+        if !talk.tools.is_empty() {
+            grown.input_tokens += self.grow * talk.messages as u64;
+        }
+        grown
     }
 
     /// A prompt with the lines that the test gives to it.

@@ -85,19 +85,49 @@ pub(super) fn tool_names(body: &Value) -> Vec<String> {
         .unwrap_or_default();
     tools
         .iter()
-        .filter_map(|tool| {
-            tool["name"]
-                .as_str()
-                .or_else(|| tool["function"]["name"].as_str())
-                .or_else(|| tool["type"].as_str())
+        .flat_map(|tool| {
+            let name = tool_name(tool).unwrap_or_default();
+            match tool["tools"].as_array() {
+                // a namespace: its tools are called with its name before theirs
+                Some(inner) => inner
+                    .iter()
+                    .filter_map(tool_name)
+                    .map(|inner| format!("{name}/{inner}"))
+                    .collect(),
+                None if name.is_empty() => Vec::new(),
+                None => vec![name.to_owned()],
+            }
         })
-        .map(str::to_owned)
         .collect()
+}
+
+fn tool_name(tool: &Value) -> Option<&str> {
+    tool["name"]
+        .as_str()
+        .or_else(|| tool["function"]["name"].as_str())
+        .or_else(|| tool["type"].as_str())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn tools_of_a_namespace_are_listed_with_its_name() {
+        let body = json!({"tools": [
+            {"name": "Bash"}, {"type": "function", "function": {"name": "shell"}},
+            {"type": "web_search"}, 7,
+            {"type": "namespace", "name": "mcp__sm", "tools": [{"name": "handoff"}, {"name": "whoami"}]}]});
+        let names = [
+            "Bash",
+            "shell",
+            "web_search",
+            "mcp__sm/handoff",
+            "mcp__sm/whoami",
+        ];
+        assert_eq!(tool_names(&body), names);
+    }
 
     #[test]
     fn halves_never_cut_a_character() {

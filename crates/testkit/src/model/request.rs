@@ -81,6 +81,13 @@ pub fn texts_of(request: &Request) -> Vec<String> {
     texts
 }
 
+/// The texts of one message.
+pub(super) fn item_texts(item: &Value) -> Vec<String> {
+    let mut texts = Vec::new();
+    collect_item(item, &mut texts);
+    texts
+}
+
 fn collect_item(item: &Value, texts: &mut Vec<String>) {
     for key in ["content", "output"] {
         collect_content(&item[key], texts);

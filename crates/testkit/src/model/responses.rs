@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::control::Control;
 use super::reply::{Frame, Reply, halves, tool_names};
-use super::request::plain_texts;
+use super::request::{item_texts, plain_texts};
 use super::script::{Act, Conversation, Outcome, asks_for_summary, strip_wrappers};
 
 /// Reads the conversation out of a request.
@@ -24,6 +24,11 @@ pub(super) fn conversation(body: &Value) -> Conversation {
         .map(Vec::as_slice)
         .unwrap_or_default();
     read.compacting = asks_for_summary(items.last());
+    read.told = item_texts(&json!({"content": body["instructions"]}));
+    for item in items {
+        let kind = item["type"].as_str().unwrap_or_default();
+        read.keep(item, item["role"] == "assistant" || kind.ends_with("_call"));
+    }
     for item in items.iter().rev() {
         if matches!(
             item["type"].as_str(),
@@ -219,6 +224,8 @@ mod tests {
             {"role": "user", "content": [{"type": "input_text", "text": "<environment_context>x</environment_context>"}]}]});
         let read = conversation(&body);
         assert_eq!((read.last_user.as_str(), read.results), ("RUN: ls", 1));
+        assert!(read.own.contains("function_call"), "{}", read.own);
+        assert_eq!(read.told.len(), 3);
         assert_eq!(
             conversation(&json!({"input": "SAY: x"})).last_user,
             "SAY: x"

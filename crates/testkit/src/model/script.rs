@@ -17,13 +17,16 @@
 //! | `THINK: <text>` | thoughts before the answer |
 //! | `FAIL: <status>` | answers with this HTTP status |
 //!
-//! A prompt that the test does not write itself is given its lines by [`Control::when`].
+//! A prompt that the test does not write itself is given its lines by [`Control::when`]. Without any
+//! line the answer is [`Control::reply`]'s, or that of a model that obeys ([`Control::obey`]).
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use super::control::Control;
+use super::obey;
+use super::request::item_texts;
 
 /// Parts of a user message that the agent wrote, not the person.
 const WRAPPERS: [&str; 8] = [
@@ -50,6 +53,24 @@ pub(super) struct Conversation {
     pub compacting: bool,
     /// A side call that wants an object of this schema and must never be held up.
     pub schema: Option<Value>,
+    /// Everything the model was told: instructions, prompts, results of its calls.
+    pub told: Vec<String>,
+    /// What it said and called itself, as JSON.
+    pub own: String,
+    /// Messages of the conversation.
+    pub messages: usize,
+}
+
+impl Conversation {
+    /// Keeps one message of the conversation.
+    pub(super) fn keep(&mut self, message: &Value, own: bool) {
+        self.messages += 1;
+        if own {
+            self.own.push_str(&message.to_string());
+        } else {
+            self.told.extend(item_texts(message));
+        }
+    }
 }
 
 /// How long an answer stalls after its first part.
@@ -217,6 +238,14 @@ pub(super) fn decide(conversation: &Conversation, control: &mut Control) -> Act 
     }
     let directives = Directives::parse(&control.told(&conversation.last_user));
     let offered = !conversation.tools.is_empty();
+    if control.obey && offered && directives.is_empty() {
+        return Act {
+            stall: Stall::default(),
+            thoughts: None,
+            drip: None,
+            outcome: obey::next(conversation, control),
+        };
+    }
     let first = conversation.results == 0;
     let after = directives.hold_after.clone().filter(|_| !first);
     let call = directives.call(conversation.results, &conversation.tools);
@@ -270,7 +299,7 @@ fn seconds(value: Option<f64>) -> Option<Duration> {
 }
 
 /// The call of whichever shell tool this agent offers.
-fn shell_call(tools: &[String], command: &str) -> Outcome {
+pub(super) fn shell_call(tools: &[String], command: &str) -> Outcome {
     let known = [
         "Bash",
         "bash",

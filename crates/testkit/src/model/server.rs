@@ -215,17 +215,23 @@ async fn answer(shared: Arc<Shared>, route: &str, seq: u64, body: &Value) -> Res
     let (stall, reply, fault): (_, _, Fault) = if route.ends_with("/v1/messages/count_tokens") {
         return Json(json!({"input_tokens": control.input_tokens})).into_response();
     } else if route.ends_with("/v1/messages") {
-        let act = shared.control(|c| script::decide(&anthropic::conversation(body), c));
+        let talk = anthropic::conversation(body);
+        let act = shared.control(|c| script::decide(&talk, c));
+        let control = control.grown(&talk);
         let reply = anthropic::reply(body, seq, &act, &control);
         (act.stall, reply, anthropic::fault)
     } else if route.ends_with("/responses/compact") {
         (Stall::default(), responses::compacted(), responses::fault)
     } else if route.ends_with("/responses") {
-        let act = shared.control(|c| script::decide(&responses::conversation(body), c));
+        let talk = responses::conversation(body);
+        let act = shared.control(|c| script::decide(&talk, c));
+        let control = control.grown(&talk);
         let reply = responses::reply(body, seq, now, &act, &control);
         (act.stall, reply, responses::fault)
     } else if route.ends_with("/chat/completions") {
-        let act = shared.control(|c| script::decide(&chat::conversation(body), c));
+        let talk = chat::conversation(body);
+        let act = shared.control(|c| script::decide(&talk, c));
+        let control = control.grown(&talk);
         let reply = chat::reply(body, seq, now, &act, &control);
         (act.stall, reply, chat::fault)
     } else {
