@@ -16,6 +16,7 @@ pub mod ledger;
 pub mod raw;
 pub mod run;
 pub mod texts;
+pub mod unattended;
 
 use std::cell::RefCell;
 use std::fs::File;

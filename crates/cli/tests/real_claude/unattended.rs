@@ -1,9 +1,75 @@
 //! Nobody is at the keyboard, and Claude Code asks for permissions as it does by default.
 
 use crate::common::World;
+use crate::common::unattended::{by_its_own_documents, by_sm, over_crashes};
 use crate::{ASKING, claude};
 use serde_json::json;
 use sm_testkit::model::texts_of;
+
+/// Files are edited without a question, commands are asked for.
+const EDITS: [&str; 5] = [
+    "--",
+    "--model",
+    "claude-sonnet-4-5",
+    "--permission-mode",
+    "acceptEdits",
+];
+
+#[test]
+fn boundaries_are_passed_with_nobody_there() {
+    let test = "boundaries_are_passed_with_nobody_there";
+    if let Some(world) = World::claude(test) {
+        by_its_own_documents(&world, &ASKING, |_, _| {});
+    }
+}
+
+#[test]
+fn boundaries_are_passed_with_nobody_there_on_the_newest() {
+    let test = "boundaries_are_passed_with_nobody_there_on_the_newest";
+    if let Some(world) = World::claude_newest(test) {
+        by_its_own_documents(&world, &ASKING, |_, _| {});
+    }
+}
+
+#[test]
+fn boundaries_are_passed_where_edits_are_accepted() {
+    let test = "boundaries_are_passed_where_edits_are_accepted";
+    if let Some(world) = World::claude(test) {
+        by_its_own_documents(&world, &EDITS, |_, _| {});
+    }
+}
+
+#[test]
+fn boundaries_are_passed_while_the_daemon_is_killed() {
+    let test = "boundaries_are_passed_while_the_daemon_is_killed";
+    if let Some(world) = World::claude(test) {
+        over_crashes(&world, &ASKING);
+    }
+}
+
+#[test]
+fn boundaries_are_passed_while_the_daemon_is_killed_on_the_newest() {
+    let test = "boundaries_are_passed_while_the_daemon_is_killed_on_the_newest";
+    if let Some(world) = World::claude_newest(test) {
+        over_crashes(&world, &ASKING);
+    }
+}
+
+#[test]
+fn automatic_handoffs_need_nobody() {
+    let test = "automatic_handoffs_need_nobody";
+    if let Some(world) = World::claude(test) {
+        by_sm(&world, &ASKING);
+    }
+}
+
+#[test]
+fn automatic_handoffs_need_nobody_on_the_newest() {
+    let test = "automatic_handoffs_need_nobody_on_the_newest";
+    if let Some(world) = World::claude_newest(test) {
+        by_sm(&world, &ASKING);
+    }
+}
 
 /// The tool call of an agent that hands over without writing a file.
 fn hands_over(document: &str) -> String {
@@ -14,88 +80,6 @@ fn hands_over(document: &str) -> String {
     )
 }
 
-fn never_waited(world: &World) {
-    let events = world.sm(&["events", "api", "--json"]).exits(0).out;
-    assert!(!events.contains("asks for permission"), "{events}");
-}
-
-/// By the agent's own document, given on standard input.
-fn agent_hands_over(world: &World) {
-    world.start_idle("api", &ASKING);
-    for round in 1..=3 {
-        let document = format!("# Goal\nfeed walrus-{round}\n\n# State\nhalf\n\n# Next\n1. go on");
-        world.send_wait("api", &hands_over(&document), &[]);
-        successor_has(world, round, &document);
-    }
-    never_waited(world);
-}
-
-/// By sm's own, which the agent could read only with a permission.
-fn sm_hands_over(world: &World) {
-    world.start_idle("api", &ASKING);
-    for round in 1..=3 {
-        world.send_wait("api", &format!("the walrus-{round} is hungry"), &[]);
-        world.wait_state("api", "idle");
-        world
-            .sm(&["handoff", "--auto", "--session", "api"])
-            .exits(0);
-        successor_has(world, round, &format!("walrus-{round}"));
-    }
-    never_waited(world);
-}
-
-#[track_caller]
-fn successor_has(world: &World, round: u64, part: &str) {
-    let done = wait_generation(world, round + 1);
-    let in_context = &done["in_context"];
-    assert_eq!(in_context["characters"], in_context["of"], "{done:#}");
-    assert_eq!(in_context["proof"], "hook", "{done:#}");
-    let shown = world.wait_state("api", "idle");
-    let conversation = shown["conversation_id"].as_str().unwrap();
-    let first = &world.requests_of(conversation)[0];
-    let told = texts_of(first).concat();
-    assert!(told.contains(part), "{part} is not in {told}");
-}
-
-#[track_caller]
-fn wait_generation(world: &World, generation: u64) -> serde_json::Value {
-    let reached = sm_testkit::wait_until(crate::common::DEADLINE, || {
-        (world.show("api")["generation"] == generation).then_some(())
-    });
-    assert!(
-        reached.is_some(),
-        "not {generation}\n{}",
-        world.about("api")
-    );
-    world.wait_handoff("api", "done")
-}
-
-#[test]
-fn boundaries_are_passed_with_nobody_there() {
-    let Some(world) = claude("boundaries_are_passed_with_nobody_there") else {
-        return;
-    };
-    agent_hands_over(&world);
-}
-
-#[test]
-fn boundaries_are_passed_with_nobody_there_on_the_newest() {
-    let test = "boundaries_are_passed_with_nobody_there_on_the_newest";
-    let Some(world) = World::claude_newest(test) else {
-        return;
-    };
-    agent_hands_over(&world);
-}
-
-#[test]
-fn automatic_handoffs_need_nobody() {
-    let test = "automatic_handoffs_need_nobody";
-    for world in [World::claude(test), World::claude_newest(test)] {
-        let Some(world) = world else { continue };
-        sm_hands_over(&world);
-    }
-}
-
 #[test]
 fn a_users_own_denial_goes_before_sms_permissions() {
     let test = "a_users_own_denial_goes_before_sms_permissions";
@@ -103,7 +87,7 @@ fn a_users_own_denial_goes_before_sms_permissions() {
         let Some(world) = world else { continue };
         let settings = world.env.home().join(".claude/settings.json");
         std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
-        let own = r#"{ "permissions": { "deny": ["Bash(sm:*)"] } }"#;
+        let own = r#"{ "permissions": { "deny": ["Bash(sm *)"] } }"#;
         std::fs::write(&settings, own).unwrap();
         world.start_idle("api", &ASKING);
         world.send_wait("api", &hands_over("# Goal\nfeed the walrus"), &[]);

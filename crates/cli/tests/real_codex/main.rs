@@ -22,6 +22,7 @@ mod sandbox;
 mod start;
 mod texts;
 mod turns;
+mod unattended;
 
 use std::time::Duration;
 
