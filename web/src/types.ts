@@ -92,6 +92,7 @@ export interface Handoff {
   document: string;
   copy: string;
   folder: string;
+  in_context: { characters: number; of: number; proof: string | null; text: string } | null;
   artifacts: {
     kind: string;
     path: string;

@@ -77,6 +77,7 @@ function One({ handoff, before }: { handoff: Handoff; before: Handoff | undefine
   );
   return (
     <div class="handoff">
+      {handoff.in_context && <p class="quiet">document: {handoff.in_context.text}</p>}
       <ol class="steps" aria-label="Steps">
         {handoff.steps.map((step) => (
           <li key={`${step.at} ${step.text}`}>
