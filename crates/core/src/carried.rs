@@ -40,7 +40,7 @@ const IMPORTANT: [&[&str]; 4] = [
 /// The line that stands for what is left out, at most.
 const MARK: usize = 80;
 
-/// What goes along of a document within so many bytes.
+/// What goes along of a document within so many bytes; below those of a mark nothing but the mark.
 pub fn carried(document: &str, most: usize) -> Carried {
     let document = plain(document);
     let document = document.trim_end();
@@ -53,7 +53,20 @@ pub fn carried(document: &str, most: usize) -> Carried {
         };
     }
     let lines: Vec<Line> = ranked(document);
-    let chosen = choose(&lines, most);
+    let mut room = most;
+    loop {
+        let some = part(&lines, room, of);
+        let over = some.text.len().saturating_sub(most);
+        if over == 0 || room == 0 {
+            return some;
+        }
+        room = room.saturating_sub(over); // for the lines that stand for what is left out
+    }
+}
+
+/// The lines that are chosen for so much room, with what stands for the others.
+fn part(lines: &[Line<'_>], room: usize, of: usize) -> Carried {
+    let chosen = choose(lines, room);
     let mut text = String::new();
     let (mut characters, mut left_out) = (0, 0);
     for (at, line) in lines.iter().enumerate() {
@@ -248,7 +261,7 @@ mod tests {
         ] {
             let some = carried(&text, most);
             assert!(
-                some.text.len() <= most + MARK,
+                some.text.len() <= most,
                 "{} of {most}",
                 some.text.len()
             );
