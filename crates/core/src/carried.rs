@@ -260,11 +260,7 @@ mod tests {
             ("x\n".repeat(9_000), 81),
         ] {
             let some = carried(&text, most);
-            assert!(
-                some.text.len() <= most,
-                "{} of {most}",
-                some.text.len()
-            );
+            assert!(some.text.len() <= most, "{} of {most}", some.text.len());
             assert!(some.characters <= some.of && some.characters > 0);
         }
         let heading = "# a heading inside of a fence";
