@@ -1,5 +1,6 @@
 //! What is asked for when an agent is started, and the line that starts it.
 
+use crate::own_tools::OwnTools;
 use sm_core::ids::ConversationId;
 
 /// Which conversation the agent starts with.
@@ -24,6 +25,8 @@ pub struct LaunchRequest {
     pub hook_program: String,
     /// Where the per-launch settings were written (Claude); ignored by others.
     pub settings_path: String,
+    /// Tools of sm's own that the agent is given, if it can be given any.
+    pub tools: Option<OwnTools>,
 }
 
 /// The line to run, and what became of the request.

@@ -18,6 +18,7 @@ pub mod kind;
 pub mod launch;
 pub mod marks;
 pub mod native;
+pub mod own_tools;
 pub mod parsed;
 pub mod paste;
 mod sgr;
@@ -29,5 +30,6 @@ mod wrapped;
 
 pub use kind::{Tail, answer, parse_hook, paste_fit, profile, read_screen, read_title};
 pub use launch::{Launch, LaunchError, LaunchRequest, Start};
+pub use own_tools::OwnTools;
 pub use parsed::{Parsed, event};
 pub use paste::PasteFit;

@@ -3,6 +3,7 @@
 use crate::handoff::{Guards, NewHandoff, Prepared};
 use crate::ids::{ConversationId, HandoffId, Process, Timestamp};
 use crate::message::NewMessage;
+use crate::monitor::How;
 use crate::session::Hosted;
 use crate::signal::{Activity, Evidence, Fact, HookCall, StatusReading};
 use crate::{MessageId, SessionName, WaiterId};
@@ -79,6 +80,13 @@ pub enum Event {
     /// The conversation that was asked for cannot be resumed: the agent begins a new one instead.
     NotResumed {
         launch: u32,
+    },
+    /// What an agent is started with is known: how it will hand over, and what it was not given, for
+    /// people.
+    LaunchPrepared {
+        launch: u32,
+        how: How,
+        lacks: Option<String>,
     },
     /// The record that a launch asks for was read to its end, or could not be. Whoever wrote it has
     /// ended, and the agent has not begun.
@@ -174,6 +182,7 @@ impl Event {
             Self::Hosted(_) => "hosted",
             Self::TerminalGone { .. } => "terminal gone",
             Self::NotResumed { .. } => "not resumed",
+            Self::LaunchPrepared { .. } => "launch prepared",
             Self::RecordRead { .. } => "record read",
             Self::Probed { .. } => "probed",
             Self::Pasted { .. } => "pasted",

@@ -3,7 +3,7 @@
 
 mod texts;
 
-pub use texts::{Texts, Values, thousands};
+pub use texts::{How, Texts, Values, thousands};
 
 use crate::ids::{Generation, Timestamp};
 use crate::signal::{UsageSample, UsageSource};

@@ -1,6 +1,7 @@
 //! What an agent needs on disk before it starts, and its argument list. The user's own settings are
 //! read, never written.
 
+use crate::own_tools::own_permissions;
 use crate::perform::Seat;
 use serde_json::Value;
 use sm_agents::claude;
@@ -11,16 +12,17 @@ use sm_core::AgentKind;
 use std::path::{Path, PathBuf};
 
 /// No settings are so long.
-const LARGEST: u64 = 16 << 20;
+pub(crate) const LARGEST: u64 = 16 << 20;
 
 pub async fn prepare(
     seat: &Seat,
     request: &LaunchRequest,
+    env: &[(String, String)],
     home: Option<&Path>,
 ) -> Result<Vec<String>, String> {
     match seat.record.agent {
         AgentKind::Claude => {
-            let allow = permissions(seat);
+            let allow = permissions(seat, env, request.tools.is_some());
             claude_settings(request, &seat.record.cwd, home, &allow)?;
         }
         AgentKind::Codex | AgentKind::Native | AgentKind::Generic => {}
@@ -35,7 +37,7 @@ pub async fn prepare(
 
 /// What the agent may do without asking a person: read what was handed over in its own session, and
 /// hand over.
-fn permissions(seat: &Seat) -> Vec<String> {
+fn permissions(seat: &Seat, env: &[(String, String)], tools: bool) -> Vec<String> {
     let hub = &seat.hub;
     if !hub.config.handoff.permissions {
         return Vec::new();
@@ -46,16 +48,7 @@ fn permissions(seat: &Seat) -> Vec<String> {
         folders.push(base.join(format!("{id}-*")).display().to_string());
     }
     let folders: Vec<&str> = folders.iter().map(String::as_str).collect();
-    own_permissions(&hub.hook_program, &folders)
-}
-
-/// To run `sm`, which lies beside its hook program, and to read what is in these folders.
-pub fn own_permissions(hook_program: &str, folders: &[&str]) -> Vec<String> {
-    let program = match Path::new(hook_program).parent() {
-        Some(folder) if folder.is_absolute() => folder.join("sm").display().to_string(),
-        Some(_) | None => String::new(),
-    };
-    claude::permissions::rules(&["sm", &program], folders)
+    own_permissions(&hub.hook_program, &folders, env, &seat.record.cwd, tools)
 }
 
 /// Writes the settings of one launch of Claude Code, our hooks among them, where the request says.
@@ -67,8 +60,13 @@ pub fn claude_settings(
 ) -> Result<(), String> {
     let base = own_settings(&request.args, cwd)?;
     let line = user_status_line(home, cwd);
-    let settings =
+    let mut settings =
         claude::settings::build(&request.hook_program, line.as_ref(), base.as_ref(), allow);
+    claude::settings::guard(
+        &mut settings,
+        &request.hook_program,
+        request.tools.is_some(),
+    );
     write_private(Path::new(&request.settings_path), &settings)
 }
 
@@ -91,9 +89,9 @@ fn own_settings(args: &[String], cwd: &str) -> Result<Option<Value>, String> {
 
 /// Where an administrator says what holds for everybody on this machine.
 #[cfg(target_os = "macos")]
-const POLICY: &str = "/Library/Application Support/ClaudeCode";
+pub(crate) const POLICY: &str = "/Library/Application Support/ClaudeCode";
 #[cfg(not(target_os = "macos"))]
-const POLICY: &str = "/etc/claude-code";
+pub(crate) const POLICY: &str = "/etc/claude-code";
 
 /// The window within which Claude Code is set to compact if it is started now; one that runs does not
 /// look again. The environment goes before the administrator's settings, those before what was given,
@@ -174,7 +172,7 @@ fn user_settings(home: Option<&Path>, cwd: &str) -> impl Iterator<Item = Value> 
 }
 
 /// None: there are none, or nobody can read them.
-fn settings_in(file: PathBuf) -> Option<Value> {
+pub(crate) fn settings_in(file: PathBuf) -> Option<Value> {
     let text = files::read_text(&file, LARGEST).ok()?;
     serde_json::from_str(&text).ok()
 }

@@ -18,7 +18,7 @@ use sm_core::SessionId;
 
 use crate::hub::{Handle, Hub};
 use crate::peer::{self, TcpClient};
-use crate::proof;
+use crate::{origin, proof};
 
 /// How far up is looked; deeper trees of processes prove nothing.
 pub const MOST_ANCESTORS: usize = 64;
@@ -111,6 +111,21 @@ pub async fn is_of(
     });
     (claimed || proof::is_among(session, &lineage))
         && proof::nearest_session(hub, &lineage, |_| true).is_none_or(|own| own == session.id)
+}
+
+/// Whether an agent that this session's own has started asks in its name: it has the session's secret and
+/// its ancestors, and is not the session all the same.
+pub async fn is_another_agent(session: &Handle, connection: Option<Connection>) -> bool {
+    let own = session.now().record.process;
+    let Some((own, pid)) = own.zip(connection.and_then(Connection::pid)) else {
+        return false;
+    };
+    let own = Process {
+        pid: own.pid,
+        start: own.start,
+    };
+    let looking = tokio::task::spawn_blocking(move || origin::another_agent_asks(own, pid));
+    looking.await.unwrap_or(false)
 }
 
 /// The session that an environment names, and the secret that goes with it.

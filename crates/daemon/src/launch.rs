@@ -8,6 +8,7 @@ use crate::ask::secret_hash;
 use crate::config::Config;
 use crate::hub::{Handle, Hub};
 use crate::launches::{Carrier, Environment, Ticket};
+use crate::own_tools::{self, Launching};
 use crate::perform::Seat;
 use crate::proof;
 use crate::stored::Terminal;
@@ -84,7 +85,7 @@ async fn again(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     let folder = folder(seat)?;
     let home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
     let request = request(seat, &plan, &folder, home.as_deref()).await;
-    let argv = prepare_agent(seat, request, &env, home.as_deref()).await?;
+    let argv = prepare_agent(seat, plan.launch, request, &env, home.as_deref()).await?;
     hub.launches.prepare(
         id,
         Ticket {
@@ -143,7 +144,7 @@ async fn try_launch(seat: &Seat, plan: LaunchPlan) -> Result<(), String> {
     let folder = folder(seat)?;
     let agent_home = kind::agent_home(seat.record.agent, |key| variable(&env, key));
     let request = request(seat, &plan, &folder, agent_home.as_deref()).await;
-    let prepared = prepare_agent(seat, request, &env, agent_home.as_deref()).await?;
+    let prepared = prepare_agent(seat, plan.launch, request, &env, agent_home.as_deref()).await?;
     let secret = clock::random_hex(24);
     let hash = secret_hash(&secret);
     let home = agent_home.clone();
@@ -247,6 +248,7 @@ async fn request(
         args,
         hook_program: seat.hub.hook_program.clone(),
         settings_path: folder.join("settings.json").to_string_lossy().into_owned(),
+        tools: None, // known once its environment is
     }
 }
 
@@ -285,6 +287,7 @@ fn own_agent(program: &str) -> String {
 /// Writes what the agent needs before it starts, and gives its argument list.
 async fn prepare_agent(
     seat: &Seat,
+    launch: u32,
     request: LaunchRequest,
     env: &[(String, String)],
     home: Option<&Path>,
@@ -306,7 +309,35 @@ async fn prepare_agent(
             extra.compact_window = compact_window;
         })));
     }
-    crate::agent_files::prepare(seat, &request, home).await
+    let given = own_tools::tools(&Launching {
+        agent: seat.record.agent,
+        args: &request.args,
+        cwd: &seat.record.cwd,
+        home,
+        hook_program: &request.hook_program,
+        allowed: seat.hub.config.handoff.permissions,
+    });
+    let lacks = match given {
+        Ok(tools) => {
+            request.tools = Some(tools);
+            None
+        }
+        Err(why) => match seat.record.agent {
+            AgentKind::Claude | AgentKind::Codex => {
+                Some(format!("started without sm's own tools: {why}"))
+            }
+            AgentKind::Native | AgentKind::Generic => None,
+        },
+    };
+    let how = own_tools::how(
+        seat.record.agent,
+        request.tools.as_ref(),
+        &request.hook_program,
+        env,
+        &seat.record.cwd,
+    );
+    seat.event(Event::LaunchPrepared { launch, how, lacks });
+    crate::agent_files::prepare(seat, &request, env, home).await
 }
 
 /// Whether the agent's program is there, so that nothing is made or changed in vain.
@@ -324,7 +355,11 @@ pub fn is_there(
 }
 
 /// The absolute path of a program, by the PATH of the given environment.
-fn find_program(program: &str, env: &[(String, String)], cwd: &str) -> Result<String, String> {
+pub(crate) fn find_program(
+    program: &str,
+    env: &[(String, String)],
+    cwd: &str,
+) -> Result<String, String> {
     if program.contains('/') {
         let path = Path::new(cwd).join(program);
         return if is_executable(&path) {
@@ -344,7 +379,7 @@ fn find_program(program: &str, env: &[(String, String)], cwd: &str) -> Result<St
         .ok_or_else(|| format!("the program {program} is not in PATH"))
 }
 
-fn is_executable(path: &Path) -> bool {
+pub(crate) fn is_executable(path: &Path) -> bool {
     use std::os::unix::fs::PermissionsExt;
     std::fs::metadata(path).is_ok_and(|m| m.is_file() && m.permissions().mode() & 0o111 != 0)
 }

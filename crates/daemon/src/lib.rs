@@ -33,6 +33,7 @@ pub mod names;
 pub mod notify;
 mod origin;
 mod orphans;
+mod own_tools;
 mod page;
 pub mod peer;
 mod perform;
@@ -57,7 +58,8 @@ mod transcripts;
 mod view;
 mod watch;
 
-pub use agent_files::{claude_compact_window, claude_settings, own_permissions};
+pub use agent_files::{claude_compact_window, claude_settings};
 pub use ledger::{Keeper, Source, repository_now};
-pub use origin::of as origin_of;
+pub use origin::{ANOTHER_AGENT, another_agent_asks, of as origin_of};
+pub use own_tools::{Launching, how as how_to_hand_over, own_permissions, tools as own_tools};
 pub use run::{ServeError, ServeOptions, hook_program, run};

@@ -2,6 +2,7 @@
 //! environment. Decided by the chain of parents the hook program reports.
 
 use crate::platform;
+use sm_client::process;
 use sm_core::signal::Origin;
 use sm_core::{AgentKind, Process};
 
@@ -51,6 +52,55 @@ fn judge(agent: AgentKind, own: Option<&str>, between: &[Option<String>]) -> Ori
     } else {
         Origin::Own
     }
+}
+
+/// Programs that are agents, whatever they were started by.
+const AGENTS: [&str; 12] = [
+    "aider",
+    "amp",
+    "claude",
+    "codex",
+    "copilot",
+    "cursor-agent",
+    "gemini",
+    "goose",
+    "omp",
+    "opencode",
+    "pi",
+    "sm-agent",
+];
+
+/// What it is told.
+pub const ANOTHER_AGENT: &str = "another agent asks, which the agent of this session has started: only that agent itself can hand over. Give it your result instead, and go on";
+
+/// How far up is looked.
+const MOST_ANCESTORS: usize = 64;
+
+/// Whether the process that asks is of another agent than the session's own: of one that this has
+/// started, and that has inherited all of its environment.
+pub fn another_agent_asks(own: process::Process, asks: u32) -> bool {
+    let chain = process::lineage(asks, MOST_ANCESTORS);
+    let Some(at) = chain.iter().position(|p| *p == own) else {
+        return false; // it has left its ancestors: nothing tells
+    };
+    let names = |process: &process::Process| {
+        let pid = process.pid;
+        [platform::process_name(pid), platform::program_name(pid)]
+    };
+    let between: Vec<_> = chain[..at].iter().map(names).collect();
+    agent_between(&names(&own), &between)
+}
+
+/// By what each process calls itself and the program that it runs. The session's own process may be a
+/// script that has the agent as its child.
+fn agent_between(own: &[Option<String>; 2], between: &[[Option<String>; 2]]) -> bool {
+    let is_agent = |names: &[Option<String>; 2]| {
+        let known = |name: &String| AGENTS.contains(&name.trim_end_matches(".exe"));
+        names.iter().flatten().any(known)
+    };
+    let is_script = own[1].as_deref().is_some_and(|name| SHELLS.contains(&name));
+    let may = usize::from(is_script || !is_agent(own));
+    between.iter().filter(|names| is_agent(names)).count() > may
 }
 
 fn parse(text: &str) -> Vec<Process> {
@@ -125,6 +175,41 @@ mod tests {
             let found = judge(agent, Some(own), &names(between));
             assert_eq!(found, expected, "{own}: {between}");
         }
+    }
+
+    #[test]
+    fn an_agent_between_is_another_one_and_other_programs_are_not() {
+        // what a process calls itself, and its program
+        let names = |text: &str| -> [Option<String>; 2] {
+            let (name, program) = text.split_once('/').unwrap_or((text, text));
+            [name, program].map(|name| Some(name.to_owned()))
+        };
+        for (own, between, expected) in [
+            ("claude", "sm bash", false),
+            ("claude", "sm", false),
+            ("claude", "sm make python3 bash", false),
+            ("claude/2.1.325", "sm bash", false),
+            ("claude/2.1.325", "sm bash claude/2.1.325 bash", true),
+            ("claude", "sm bash claude/node bash", true),
+            ("claude", "sm bash codex node bash", true),
+            ("claude/bash", "sm bash claude bash", false),
+            ("claude/bash", "sm bash claude bash claude", true),
+            ("MainThread/node", "sm bash codex", false),
+            ("MainThread/node", "sm bash codex bash codex", true),
+            ("codex", "sm bash codex", true),
+            ("my-agent", "sm", false),
+        ] {
+            let between: Vec<_> = between.split(' ').map(names).collect();
+            assert_eq!(
+                agent_between(&names(own), &between),
+                expected,
+                "{own}: {between:?}"
+            );
+        }
+        assert!(
+            !agent_between(&[None, None], &[[None, None]]),
+            "gone already"
+        );
     }
 
     #[test]

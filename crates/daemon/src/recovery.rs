@@ -7,6 +7,7 @@ use crate::handoff;
 use crate::hub::{Handle, Hub};
 use crate::ledger;
 use crate::pins;
+use sm_core::monitor::How;
 use sm_core::{Handoff, HandoffId, Timestamp};
 use sm_ledger::redact::redact;
 use std::path::Path;
@@ -47,7 +48,15 @@ pub async fn text(hub: &Arc<Hub>, handle: &Handle, id: Option<&HandoffId>) -> Op
     };
     let name = published.record.name.to_string();
     let in_flight = handoff::in_flight(hub, handle).await;
-    let frame = Around::new(&name, handed.as_ref(), &pinned, &in_flight, clock::now());
+    let how = &published.record.how;
+    let frame = Around::new(
+        &name,
+        handed.as_ref(),
+        &pinned,
+        &in_flight,
+        how,
+        clock::now(),
+    );
     let known = match frame.ledger_budget(handed.as_ref()) {
         Some(budget) => {
             let known = ledger::of_before(hub, handle, Vec::new(), budget);
@@ -97,6 +106,7 @@ impl Around {
         handed: Option<&Handed>,
         pinned: &[String],
         in_flight: &[String],
+        how: &How,
         now: Timestamp,
     ) -> Self {
         let mut head = match handed {
@@ -122,7 +132,8 @@ impl Around {
             }
         }
         tail.push_str(&format!(
-            "\n\nEverything since then can be searched: sm archive {name} grep \"keyword\". Before your context is full again, write a new document and run `sm handoff <path>`."
+            "\n\nEverything since then can be searched: sm archive {name} grep \"keyword\". Before your context is full again, write a new document and {}.",
+            how.in_short()
         ));
         let room = BUDGET
             .saturating_sub(head.chars().count())
@@ -243,6 +254,7 @@ mod tests {
             Some(&handed),
             &["never touch prod".to_owned()],
             in_flight,
+            &How::Command,
             now,
         )
         .around(Some(&handed), known)
@@ -259,7 +271,7 @@ mod tests {
                 path: "/work/notes.md".into(),
                 text: "x".repeat(size),
             };
-            let around = Around::new("api", Some(&handed), &[], &[], Timestamp(5));
+            let around = Around::new("api", Some(&handed), &[], &[], &How::Command, Timestamp(5));
             let budget = around.ledger_budget(Some(&handed)).unwrap();
             assert!(budget >= least, "{size}: {budget}");
             let text = around.around(Some(&handed), Some(&"y".repeat(budget)));
@@ -275,6 +287,7 @@ mod tests {
             None,
             &[],
             &["child web is working".into()],
+            &How::Command,
             Timestamp(5),
         );
         let text = around.around(None, Some("# Handoff: api\nthe goal\n"));

@@ -261,7 +261,8 @@ async fn open_doors(hub: &Arc<Hub>) -> Result<Vec<JoinHandle<()>>, ServeError> {
         .as_ref()
         .and_then(|tcp| tcp.local_addr().ok())
         .map(|address| address.port());
-    let access = Arc::new(Access::new(token, port));
+    let access = Access::new(token, port).with_documents(hub.config.handoff.max_bytes);
+    let access = Arc::new(access);
     let router = access::guard(
         api::router(Arc::clone(hub)),
         access,

@@ -16,6 +16,7 @@ fn access() -> Access {
         token: TOKEN.into(),
         port: Some(8420),
         body_limit: 100,
+        document_limit: 200,
         body_deadline: Duration::from_secs(5),
     }
 }

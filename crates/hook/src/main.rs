@@ -6,6 +6,7 @@
 //! not need. Secrets come from the environment or the daemon's socket, never from arguments.
 
 mod caller;
+mod guard;
 mod hook;
 mod input;
 mod launch;
@@ -26,6 +27,7 @@ usage: sm-hook <agent> <event>                        tell the daemon what an ag
        sm-hook <agent> statusline [--format text] [-- command]
                                                       the agent's status line
        sm-hook <agent> mailbox                        wait for a message for the agent
+       sm-hook <agent> guard                          let no sub-agent hand the session over
        sm-hook <agent> … --installed [-- command]     one of these out of the user's own settings
        sm-hook launch <session> <launch>              be the parent of an agent
        sm-hook log <dir> [--quiet-ms N --session S --key K]   write a terminal's output down
@@ -51,6 +53,7 @@ fn main() {
             match (*event, who) {
                 ("statusline", who) => statusline::run(agent, &args[2..], who),
                 (_, Speaks::Another) => 0,
+                ("guard", Speaks::This) => guard::run(),
                 ("mailbox", Speaks::This) => mailbox::run(agent),
                 (event, Speaks::This) => hook::run(agent, event),
             }

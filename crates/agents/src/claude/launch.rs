@@ -2,6 +2,7 @@
 
 use super::paste::is_command;
 use crate::launch::{Launch, LaunchError, LaunchRequest, Start, has_option, take_option};
+use crate::own_tools;
 
 /// Arguments with which the user chooses the conversation himself.
 const CHOOSES: [&str; 7] = [
@@ -13,6 +14,29 @@ const CHOOSES: [&str; 7] = [
     "--from-pr",
     "--fork-session",
 ];
+
+/// What the user gave with his own `--mcp-config`: paths, or JSON.
+pub fn user_servers(args: &[String]) -> Vec<String> {
+    const OPTION: &str = "--mcp-config";
+    let mut found = Vec::new();
+    let mut takes = false;
+    for arg in args.iter().take_while(|arg| *arg != "--") {
+        if let Some(value) = arg
+            .strip_prefix(OPTION)
+            .and_then(|rest| rest.strip_prefix('='))
+        {
+            found.push(value.to_owned());
+            takes = false;
+        } else if arg == OPTION {
+            takes = true;
+        } else if arg.starts_with('-') {
+            takes = false;
+        } else if takes {
+            found.push(arg.clone());
+        }
+    }
+    found
+}
 
 /// What the user gave with his own `--settings` (a path or JSON): Claude takes only one, so it has
 /// to be merged into ours ([`super::settings::build`]).
@@ -30,6 +54,10 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     let mut argv = request.program.clone();
     argv.push("--settings".to_owned());
     argv.push(request.settings_path.clone());
+    if let Some(tools) = &request.tools {
+        // in one word: the option takes all words that follow it
+        argv.push(format!("--mcp-config={}", own_tools::claude_config(tools)));
+    }
     let mut conversation = None;
     if !has_option(&args, &CHOOSES) {
         match &request.start {
@@ -72,6 +100,7 @@ mod tests {
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             hook_program: "/sm-hook".to_owned(),
             settings_path: "/s.json".to_owned(),
+            tools: None,
         }
     }
 
@@ -132,11 +161,38 @@ mod tests {
     }
 
     #[test]
+    fn own_tools_come_in_one_word_beside_those_of_the_user() {
+        let mut request = request(Start::New(None), &["--mcp-config", "mine.json"], Some("go"));
+        request.tools = Some(own_tools::OwnTools {
+            program: "/bin/sm".to_owned(),
+            allowed: true,
+        });
+        let argv = launch(&request).unwrap().argv;
+        assert!(
+            argv[3].starts_with("--mcp-config={\"mcpServers\":{\"sm\":"),
+            "{argv:?}"
+        );
+        assert_eq!(argv[4..], ["--mcp-config", "mine.json", "--", "go"]);
+    }
+
+    #[test]
     fn what_cannot_be_run_is_refused() {
         let mut bad = request(Start::New(None), &[], Some("a\0b"));
         assert_eq!(launch(&bad), Err(LaunchError::NulInPrompt));
         bad.program.clear();
         assert_eq!(launch(&bad), Err(LaunchError::NoProgram));
+    }
+
+    #[test]
+    fn the_users_servers_are_found() {
+        let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
+        for (args, expected) in [
+            ("--mcp-config a.json b.json --model m", "a.json b.json"),
+            ("--mcp-config={} x --mcp-config b", "{} b"),
+            ("-- --mcp-config a", ""),
+        ] {
+            assert_eq!(user_servers(&words(args)).join(" "), expected, "{args}");
+        }
     }
 
     #[test]

@@ -4,6 +4,8 @@
 //! Rules as Claude Code defines them, given with one launch. They add to the user's own, and a rule of
 //! the user's that denies or asks goes before them.
 
+use crate::own_tools::{self, TOOLS};
+
 /// Commands of `sm` that only tell something, or hand over the session that runs them.
 const COMMANDS: [&str; 5] = ["handoff", "archive", "ledger", "context", "whoami"];
 
@@ -31,6 +33,9 @@ pub fn argument(rules: &[String]) -> Option<String> {
 /// Whether a rule is one of [`rules`] of any launch: for one of sm's commands, or for a folder that has
 /// the id of a session or run as its name.
 pub(super) fn is_ours(rule: &str) -> bool {
+    if tool_rules().iter().any(|own| own == rule) {
+        return true;
+    }
     if let Some(command) = rule.strip_prefix("Bash(") {
         let Some((program, command)) = command
             .strip_suffix(":*)")
@@ -54,6 +59,11 @@ fn is_id(name: &str) -> bool {
     groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) && groups.iter().all(is_hex)
 }
 
+/// The rules that allow the tools of `sm mcp`, and no other tool of that or any server.
+pub fn tool_rules() -> Vec<String> {
+    TOOLS.into_iter().map(own_tools::full_name).collect()
+}
+
 /// Other characters mean something in a rule, or in a shell.
 fn is_plain(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '/' | '.' | '-' | '_' | '+' | '@' | '*')
@@ -62,6 +72,20 @@ fn is_plain(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn exactly_the_tools_of_sm_mcp() {
+        assert_eq!(
+            tool_rules(),
+            [
+                "mcp__sm__handoff",
+                "mcp__sm__handoff_template",
+                "mcp__sm__context",
+                "mcp__sm__archive_search",
+                "mcp__sm__whoami",
+            ]
+        );
+    }
 
     #[test]
     fn sms_own_commands_and_folders_and_nothing_else() {

@@ -3,6 +3,7 @@
 //! It is given with `--settings`, so nothing in `~/.claude` is touched. Hooks of all sources run;
 //! of the status lines only one wins, so the user's own is run by ours.
 
+use crate::own_tools::{HANDOFF, full_name};
 use crate::shell;
 use crate::surgery::call::Call;
 use serde_json::{Map, Value, json};
@@ -205,6 +206,35 @@ pub(super) fn event_hook(command: &str) -> Value {
     })
 }
 
+/// Before a tool is used that would hand the session over.
+const GUARDED: &str = "PreToolUse";
+
+/// Lets no sub-agent hand the session over: by the command, for which Claude Code starts the hook only
+/// where it is one, and by the tool, if the agent was given ours.
+pub fn guard(settings: &mut Value, hook_program: &str, tools: bool) {
+    let guard = |matcher: &str, rule: Option<String>| {
+        let mut hook = event_hook(&shell::hook([hook_program, "claude", "guard"]));
+        if let Some(rule) = rule {
+            hook["if"] = json!(rule);
+        }
+        json!({"matcher": matcher, "hooks": [hook]})
+    };
+    let own = hook_program.strip_suffix("-hook");
+    let commands = ["sm"]
+        .into_iter()
+        .chain(own.filter(|sm| sm.ends_with("/sm")));
+    let by_command = commands.map(|sm| guard("Bash", Some(format!("Bash({sm} {HANDOFF}:*)"))));
+    let by_tool = tools.then(|| guard(&full_name(HANDOFF), None));
+    let guards: Vec<Value> = by_command.chain(by_tool).collect();
+    let Some(hooks) = settings.get_mut("hooks").and_then(Value::as_object_mut) else {
+        return;
+    };
+    match hooks.entry(GUARDED).or_insert_with(|| json!([])) {
+        Value::Array(list) => list.extend(guards),
+        other => *other = Value::Array(guards),
+    }
+}
+
 /// The hook that can wake the agent.
 fn mailbox_hook(command: &str) -> Value {
     json!({
@@ -292,13 +322,40 @@ mod tests {
         assert_eq!(hooks.len(), EVENTS.len());
         let wakers = hooks
             .iter()
-            .filter(|(_, list)| list[0]["hooks"].as_array().unwrap().len() == 2)
+            .filter(|(event, list)| {
+                *event != GUARDED && list[0]["hooks"].as_array().unwrap().len() == 2
+            })
             .map(|(event, list)| (event.as_str(), list[0]["hooks"][1]["asyncRewake"].clone()))
             .collect::<Vec<_>>();
         assert_eq!(
             wakers,
             [("SessionStart", json!(true)), ("Stop", json!(true))]
         );
+    }
+
+    #[test]
+    fn a_guard_stands_before_what_hands_over_and_before_nothing_of_others() {
+        let base = json!({"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "his"}]}]}});
+        for (tools, matchers) in [
+            (true, "Bash Bash Bash mcp__sm__handoff"),
+            (false, "Bash Bash Bash"),
+        ] {
+            let mut settings = build("/opt/sm-hook", None, Some(&base), &[]);
+            guard(&mut settings, "/opt/sm-hook", tools);
+            let groups = settings["hooks"][GUARDED].as_array().unwrap();
+            let found: Vec<_> = groups
+                .iter()
+                .filter_map(|g| g["matcher"].as_str())
+                .collect();
+            assert_eq!(found.join(" "), matchers);
+            assert_eq!(groups[0]["hooks"][0]["command"], "his");
+            assert_eq!(groups[1]["hooks"][0]["if"], "Bash(sm handoff:*)");
+            assert_eq!(groups[2]["hooks"][0]["if"], "Bash(/opt/sm handoff:*)");
+            // ours of an earlier launch are not added to
+            let mut again = build("/opt/sm-hook", None, Some(&settings), &[]);
+            guard(&mut again, "/opt/sm-hook", tools);
+            assert_eq!(again["hooks"][GUARDED], settings["hooks"][GUARDED]);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 use super::paste::is_command;
 use super::trust;
 use crate::launch::{Launch, LaunchError, LaunchRequest, Start, has_option};
+use crate::own_tools::{OwnTools, SERVER};
 use crate::shell;
 
 /// The hooks we listen to; as few as tell the state, as each costs a process per event.
@@ -58,6 +59,9 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
         ));
     }
     config(format!("hooks.state={{{}}}", trusted.join(",")));
+    if let Some(tools) = &request.tools {
+        config(server(tools));
+    }
     argv.extend(request.args.iter().cloned());
     let users_prompt = request.args.iter().any(|a| a == "--");
     Ok(Launch::with_prompt(
@@ -71,6 +75,51 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
 
 fn fits(prompt: &str) -> bool {
     !prompt.trim().is_empty() && !is_command(prompt)
+}
+
+/// What the server of our tools takes from the agent's environment, by name: a value would stand among
+/// the arguments, which other users can read.
+const SERVER_VARS: [&str; 4] = [
+    "CLAUDE_SESSION_MANAGER_ID",
+    "SM_SESSION_SECRET",
+    "SM_HOME",
+    "SM_RUN",
+];
+
+/// The server of our own tools. Its tools change nothing but the session, and are sm's: where that is
+/// allowed, nobody is asked about them.
+fn server(tools: &OwnTools) -> String {
+    let vars = SERVER_VARS.map(toml_string).join(",");
+    let approval = match tools.allowed {
+        true => ",default_tools_approval_mode=\"approve\"",
+        false => "",
+    };
+    format!(
+        "mcp_servers.{SERVER}={{command={},args=[\"mcp\"],env_vars=[{vars}]{approval},startup_timeout_sec=10,tool_timeout_sec=10}}",
+        toml_string(&tools.program)
+    )
+}
+
+/// Whether a configuration of the user's, or his own arguments, have a server of our name.
+pub fn has_server(config: &str, args: &[String]) -> bool {
+    let key = format!("mcp_servers.{SERVER}");
+    let given = args.iter().take_while(|arg| *arg != "--").any(|arg| {
+        let setting = arg
+            .strip_prefix("-c")
+            .or(arg.strip_prefix("--config="))
+            .unwrap_or(arg);
+        let setting = setting.trim_start();
+        setting
+            .strip_prefix(&key)
+            .is_some_and(|rest| rest.starts_with(['=', '.', ' ']))
+    });
+    let written = config.parse::<toml::Table>().is_ok_and(|config| {
+        let servers = config
+            .get("mcp_servers")
+            .and_then(|servers| servers.as_table());
+        servers.is_some_and(|servers| servers.contains_key(SERVER))
+    });
+    given || written
 }
 
 /// A TOML basic string.
@@ -102,6 +151,7 @@ mod tests {
             args: args.iter().map(|a| (*a).to_owned()).collect(),
             hook_program: "/a \"b\"/sm-hook".to_owned(),
             settings_path: String::new(),
+            tools: None,
         }
     }
 
@@ -132,6 +182,44 @@ mod tests {
         );
         assert_eq!(argv[argv.len() - 4..], ["-m", "x", "--", "/help"]);
         assert!(launch.prompt_given && launch.conversation.is_none());
+    }
+
+    #[test]
+    fn own_tools_are_named_and_no_value_of_a_variable_is() {
+        let mut request = request(Start::New(None), &[], Some("go"));
+        for (allowed, approval) in [
+            (true, ",default_tools_approval_mode=\"approve\""),
+            (false, ""),
+        ] {
+            request.tools = Some(OwnTools {
+                program: "/a \"b\"/sm".to_owned(),
+                allowed,
+            });
+            let argv = launch(&request).unwrap().argv;
+            let expected = format!(
+                "mcp_servers.sm={{command=\"/a \\\"b\\\"/sm\",args=[\"mcp\"],env_vars=[\"CLAUDE_SESSION_MANAGER_ID\",\"SM_SESSION_SECRET\",\"SM_HOME\",\"SM_RUN\"]{approval},startup_timeout_sec=10,tool_timeout_sec=10}}"
+            );
+            assert_eq!(argv[argv.len() - 3], expected);
+            let config: toml::Table = expected.parse().unwrap();
+            assert!(config["mcp_servers"]["sm"]["command"].is_str());
+        }
+    }
+
+    #[test]
+    fn a_server_of_our_name_is_the_users() {
+        for (config, args, expected) in [
+            ("[mcp_servers.sm]\ncommand = 'x'", "", true),
+            ("[mcp_servers.smx]\ncommand = 'x'", "", false),
+            ("mcp_servers = 5", "", false),
+            ("[", "", false),
+            ("", "-c mcp_servers.sm.command=x", true),
+            ("", "--config=mcp_servers.sm={}", true),
+            ("", "-c mcp_servers.smx.command=x", false),
+            ("", "-- mcp_servers.sm=x", false),
+        ] {
+            let args: Vec<String> = args.split(' ').map(str::to_owned).collect();
+            assert_eq!(has_server(config, &args), expected, "{config} {args:?}");
+        }
     }
 
     #[test]

@@ -115,6 +115,7 @@ mod tests {
             args: vec!["x".to_owned()],
             hook_program: String::new(),
             settings_path: String::new(),
+            tools: None,
         };
         let launch = launch(&request).unwrap();
         assert_eq!(launch.argv, ["my agent", "--flag", "x"]);

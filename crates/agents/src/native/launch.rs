@@ -127,6 +127,7 @@ mod tests {
                 args: args.split_whitespace().map(str::to_owned).collect(),
                 hook_program: String::new(),
                 settings_path: String::new(),
+                tools: None,
             };
             let launch = launch(&request).unwrap();
             assert_eq!(launch.argv.join(" "), format!("sm-agent {expected}"));

@@ -240,7 +240,7 @@ impl Handoff {
             return out.json(&answer.json);
         }
         if !self.json {
-            for line in lines(&answer.value) {
+            for line in told(&answer.value) {
                 out.line(&line)?;
             }
             out.flush()?;
@@ -536,7 +536,8 @@ fn carried() -> bool {
     set(wire::HOOKS_VAR) == wire::HOOKS_INJECTED && !set("CODEX_THREAD_ID").is_empty()
 }
 
-fn lines(answer: &HandoffAnswer) -> Vec<String> {
+/// What came of it, for who asked.
+pub(super) fn told(answer: &HandoffAnswer) -> Vec<String> {
     let mut lines = vec![scheduled(answer.when).to_owned()];
     if let Some(replaced) = &answer.replaced {
         lines.push(format!(

@@ -10,7 +10,7 @@ fn what_is_said_of_a_scheduled_handoff() {
         id: Some("ho-2".into()),
         ..HandoffAnswer::default()
     };
-    assert_eq!(lines(&answer), [SCHEDULED]);
+    assert_eq!(told(&answer), [SCHEDULED]);
     for (when, word) in [
         (When::Now, "now"),
         (When::Start, "started again"),
@@ -18,7 +18,7 @@ fn what_is_said_of_a_scheduled_handoff() {
         (When::Compacted, "compacts its context"),
         (When::Answered, "a person's answer"),
     ] {
-        let told = lines(&HandoffAnswer {
+        let told = told(&HandoffAnswer {
             when: Some(when),
             ..HandoffAnswer::default()
         });
@@ -30,7 +30,7 @@ fn what_is_said_of_a_scheduled_handoff() {
     answer.replaced = Some("ho-1".into());
     answer.warnings = vec!["the document is older\x1b[31m\nthan the turn".into()];
     assert_eq!(
-        lines(&answer),
+        told(&answer),
         [
             SCHEDULED,
             "It replaces handoff ho-1, which was scheduled before and will not run",

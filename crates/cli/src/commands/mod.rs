@@ -29,6 +29,9 @@ mod kill;
 mod ledger;
 pub(crate) mod ls;
 mod man;
+mod mcp;
+mod mcp_server;
+mod mcp_tools;
 mod new;
 mod open;
 mod output;
@@ -113,6 +116,7 @@ enum Command {
     Alias(alias::Alias),
     Children(children::Children),
     Whoami(whoami::Whoami),
+    Mcp(mcp::Mcp),
     Eval(eval::Eval),
     Doctor(doctor::Doctor),
     Serve(serve::Serve),
@@ -144,6 +148,7 @@ pub fn parse(mut typed: Vec<OsString>) -> std::result::Result<Cli, clap::Error> 
         Some("channel") => channel::Channel::parse(own).map(Command::Channel),
         Some("handoff") => alone(own).map(Command::Handoff),
         Some("ls") => alone(own).map(Command::Ls),
+        Some("mcp") => alone(own).map(Command::Mcp),
         Some("run") => alone(own).map(Command::Run),
         Some("send") => alone(own).map(Command::Send),
         Some("serve") => alone(own).map(Command::Serve),
@@ -199,6 +204,7 @@ pub fn run(cli: Cli, out: &mut Printer) -> Result<ExitCode> {
         Some(Command::Hooks(command)) => command.run(out),
         Some(Command::Children(command)) => command.run(out),
         Some(Command::Whoami(command)) => command.run(out),
+        Some(Command::Mcp(command)) => command.run(),
         Some(Command::Eval(command)) => command.run(out),
         Some(Command::Doctor(command)) => return command.run(out),
         Some(Command::Serve(command)) => return command.run(),
@@ -325,6 +331,8 @@ mod tests {
             ("sm handoffs --limit many", false),
             ("sm handoffs --limit 0", false),
             ("sm handoffs api show 1a2b", false),
+            ("sm mcp", true),
+            ("sm mcp handoff", false),
             ("sm channel", true),
             ("sm channel ls --json", true),
             ("sm channel current", true),

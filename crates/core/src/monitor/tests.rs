@@ -236,6 +236,7 @@ fn texts_are_filled_in_and_say_what_is_not_known() {
         window: Some(200_000),
         before: None,
         after: Some(7),
+        how: How::Command,
     };
     assert_eq!(
         values.fill("{name} {percent} {tokens} {left} {before} {after} {other}"),
@@ -246,6 +247,39 @@ fn texts_are_filled_in_and_say_what_is_not_known() {
     assert!(said.starts_with("[sm context] Context at 50% (100,000 tokens"));
     assert!(said.contains("Consider writing a handoff doc and running `sm handoff <path>`."));
     assert!(said.contains("sm handoff --template"));
+}
+
+#[test]
+fn the_way_that_the_agent_has_is_the_one_that_is_named() {
+    let texts = Texts::default();
+    for (how, says, says_not) in [
+        (How::Command, "`sm handoff - <<'END'`", "tool"),
+        (
+            How::Path("/opt/sm".into()),
+            "`/opt/sm handoff - <<'END'`",
+            "tool",
+        ),
+        (
+            How::Tool("mcp__sm__handoff".into()),
+            "call the tool `mcp__sm__handoff`",
+            "<<'END'",
+        ),
+    ] {
+        let values = Values {
+            how,
+            ..Values::default()
+        };
+        for text in [
+            &texts.warning_agent,
+            &texts.critical_agent,
+            &texts.imminent_agent,
+        ] {
+            let said = values.fill(text);
+            assert!(said.contains(says) && !said.contains(says_not), "{said}");
+            // the seeds' wording
+            assert!(said.contains("`sm handoff <path>`"), "{said}");
+        }
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What is said about a context, by audience, and what is filled in. Pure words: when they are said is
 //! decided elsewhere.
 
+use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
 /// What is said, by audience. `{name}`, `{percent}`, `{tokens}`, `{left}`, `{window}`, `{before}` and
@@ -16,7 +17,56 @@ pub struct Texts {
     pub compaction_owner: Cow<'static, str>,
 }
 
-const HOW: &str = "`sm handoff --template` prints what a good document holds; run `sm handoff <path>` as your last action, or give the document on standard input, for which no file has to be written: `sm handoff - <<'END'`";
+/// How the agent of a session hands over, as far as its launch knows.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum How {
+    /// By `sm`, which its shell finds.
+    #[default]
+    Command,
+    /// By `sm` of this path, as its shell may find another one or none.
+    Path(String),
+    /// By a tool of this name.
+    Tool(String),
+}
+
+impl How {
+    pub fn is_command(&self) -> bool {
+        *self == Self::Command
+    }
+
+    /// The command of `sm` for its shell.
+    pub fn program(&self) -> &str {
+        match self {
+            Self::Command | Self::Tool(_) => "sm",
+            Self::Path(path) => path,
+        }
+    }
+
+    /// What an alert says about it.
+    pub fn told(&self) -> String {
+        let by_command = |sm: &str| {
+            format!(
+                "`{sm} handoff --template` prints what a good document holds; run `{sm} handoff <path>` as your last action, or give the document on standard input, for which no file has to be written: `{sm} handoff - <<'END'`"
+            )
+        };
+        match self {
+            Self::Command => by_command("sm"),
+            Self::Path(path) => format!("Your shell may not find `sm`: {}", by_command(path)),
+            Self::Tool(tool) => format!(
+                "No file and no command is needed: call the tool `{tool}` with the document itself as your last action; `{tool}_template` or `sm handoff --template` shows what a good document holds"
+            ),
+        }
+    }
+
+    /// The same in a few words.
+    pub fn in_short(&self) -> String {
+        match self {
+            Self::Command | Self::Path(_) => format!("run `{} handoff <path>`", self.program()),
+            Self::Tool(tool) => format!("hand it over with the tool `{tool}`"),
+        }
+    }
+}
 
 impl Default for Texts {
     fn default() -> Self {
@@ -52,6 +102,7 @@ pub struct Values {
     pub window: Option<u64>,
     pub before: Option<u64>,
     pub after: Option<u64>,
+    pub how: How,
 }
 
 impl Values {
@@ -72,7 +123,7 @@ impl Values {
             .replace("{window}", &number(self.window))
             .replace("{before}", &number(self.before))
             .replace("{after}", &number(self.after))
-            .replace("{how}", HOW)
+            .replace("{how}", &self.how.told())
             .replace("{name}", &self.name) // last: a name is nobody's template
     }
 }

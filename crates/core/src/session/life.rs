@@ -5,6 +5,7 @@ use crate::effect::{Effect, EntryKind, LaunchPlan, NoticeKind};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{ConversationId, Process, SessionName, Timestamp, TurnId};
 use crate::message::{Message, MessageState, Purpose, Way};
+use crate::monitor::How;
 use crate::profile::Input;
 use crate::{pins, words};
 
@@ -267,6 +268,20 @@ impl Session {
             self.rec.why = "the agent's process runs".into();
             self.checks = 0;
             self.arm_check(now);
+        }
+    }
+
+    /// What the agent is told later depends on what it was started with.
+    pub(super) fn launch_prepared(&mut self, launch: u32, how: How, lacks: Option<String>) {
+        if launch != self.rec.launch || !self.rec.state.is_live() {
+            return;
+        }
+        if let Some(lacks) = lacks {
+            self.record_line(EntryKind::Launch, lacks);
+        }
+        if self.rec.how != how {
+            self.rec.how = how;
+            self.journal();
         }
     }
 

@@ -39,7 +39,7 @@ use crate::event::Event;
 use crate::handoff::Handoff;
 use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
 use crate::message::{Message, MessageMeta, MessageState};
-use crate::monitor::{Gauge, Monitor};
+use crate::monitor::{Gauge, How, Monitor};
 use crate::profile::Profile;
 use crate::signal::ToolCall;
 use crate::{ConversationId, WaiterId};
@@ -219,6 +219,7 @@ impl Session {
             automatic: Vec::new(),
             gauge: Gauge::default(),
             last_sample: None,
+            how: How::default(),
             pins: Vec::new(),
             unwatched: false,
             held_up: ((Generation::FIRST, 0), 0),
@@ -356,6 +357,9 @@ impl Session {
             Event::Hosted(told) => self.hosted(*told, now),
             Event::TerminalGone { launch } => self.terminal_gone(launch, now),
             Event::NotResumed { launch } => self.not_resumed(launch, now),
+            Event::LaunchPrepared { launch, how, lacks } => {
+                self.launch_prepared(launch, how, lacks)
+            }
             Event::RecordRead { launch, read } => self.record_read_for(launch, read, now),
             Event::Probed { probe, evidence } => self.probed(probe, &evidence, now),
             Event::Pasted { flight, ok } => self.pasted(flight, ok, now),

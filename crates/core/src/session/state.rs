@@ -9,7 +9,7 @@ use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
 use crate::message::{Sender, Way};
-use crate::monitor::Gauge;
+use crate::monitor::{Gauge, How};
 use crate::profile::AgentKind;
 use crate::signal::{PersonNeed, UsageSample};
 use serde::{Deserialize, Serialize};
@@ -116,6 +116,9 @@ pub struct Record {
     /// When the last sample of any source came.
     #[serde(default)]
     pub last_sample: Option<Timestamp>,
+    /// How its agent hands over, by its last launch.
+    #[serde(default, skip_serializing_if = "How::is_command")]
+    pub how: How,
     /// Constraints that every context of the session is told, word for word.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub pins: Vec<String>,

@@ -121,6 +121,7 @@ impl Session {
             window: self.rec.gauge.window(),
             before: None,
             after: None,
+            how: self.rec.how.clone(),
         }
     }
 

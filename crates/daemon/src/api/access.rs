@@ -59,6 +59,8 @@ pub struct Access {
     pub port: Option<u16>,
     /// Largest body.
     pub body_limit: usize,
+    /// The same for one that holds the document of a handoff.
+    pub document_limit: usize,
     /// How long a body may take to arrive.
     pub body_deadline: Duration,
 }
@@ -70,9 +72,34 @@ impl Access {
             token,
             port,
             body_limit: 4 * 1024 * 1024,
+            document_limit: of_document(4 << 20),
             body_deadline: Duration::from_secs(10),
         }
     }
+
+    /// With documents of this many bytes.
+    #[must_use]
+    pub fn with_documents(mut self, most: u32) -> Self {
+        self.document_limit = of_document(most as usize).max(self.body_limit);
+        self
+    }
+
+    fn limit(&self, method: &Method, uri: &Uri) -> usize {
+        let words = uri.path().strip_prefix("/sessions/").unwrap_or_default();
+        let handoff = *method == Method::POST
+            && words
+                .split_once('/')
+                .is_some_and(|(_, rest)| rest == "handoff");
+        match handoff {
+            true => self.document_limit,
+            false => self.body_limit,
+        }
+    }
+}
+
+/// A document of this many bytes as JSON, whatever is in it, and what goes with it.
+pub const fn of_document(bytes: usize) -> usize {
+    bytes * 6 + 64 * 1024
 }
 
 /// A request, by all that is looked at.
@@ -192,8 +219,9 @@ pub fn decide(access: &Access, asked: &Asked<'_>) -> Result<(), Refusal> {
             .get(CONTENT_LENGTH)
             .and_then(|v| v.to_str().ok())
             .and_then(|v| v.parse::<u64>().ok());
-        if length.is_some_and(|length| length > access.body_limit as u64) {
-            return Err(Refusal::TooLarge(access.body_limit));
+        let limit = access.limit(asked.method, asked.uri);
+        if length.is_some_and(|length| length > limit as u64) {
+            return Err(Refusal::TooLarge(limit));
         }
     }
     Ok(())
@@ -406,11 +434,12 @@ async fn admit(
         return headers::protected(refusal.into_response(), None);
     }
     let host = parts.headers.get(HOST).filter(|_| tcp).cloned();
-    let body = match read_body(body, access.body_limit, access.body_deadline).await {
+    let limit = access.limit(&parts.method, &parts.uri);
+    let body = match read_body(body, limit, access.body_deadline).await {
         Ok(body) => body,
         Err(error) => {
             let refusal = match error {
-                BodyError::TooLarge => Refusal::TooLarge(access.body_limit),
+                BodyError::TooLarge => Refusal::TooLarge(limit),
                 BodyError::TooSlow => Refusal::TooSlow(access.body_deadline),
                 BodyError::Broken => Refusal::BrokenBody,
             };

@@ -15,7 +15,7 @@ use crate::clock;
 use crate::config::Gate;
 use crate::handoff::{self, Document, Kept, Sources, Verdict};
 use crate::hub::Handle;
-use crate::{archive, fault, ledger, names, pins};
+use crate::{archive, fault, ledger, names, origin, pins};
 use axum::body::Bytes;
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
@@ -71,6 +71,9 @@ pub(super) async fn who(
                     "this is not a process of session {wanted}: sm handoff has to be run inside it, with {} of its environment",
                     wire::SECRET_VAR
                 ));
+            }
+            if caller::is_another_agent(&target, connection).await {
+                return Err(origin::ANOTHER_AGENT.into());
             }
             Ok((target, Trigger::Agent))
         }

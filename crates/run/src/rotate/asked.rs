@@ -27,11 +27,17 @@ fn refused(error: impl Into<String>) -> HandoffAnswer {
 }
 
 impl Session {
-    /// `session` is the one that the address names.
-    pub fn schedule(&self, session: &str, body: HandoffBody) -> HandoffAnswer {
+    /// `session` is the one that the address names, `asks` the process that asks.
+    pub fn schedule(&self, session: &str, body: HandoffBody, asks: Option<u32>) -> HandoffAnswer {
         let own = &self.setup.id;
         if session != own || body.person || body.requester_session_id.as_ref() != Some(own) {
             return refused(SELF_ONLY);
+        }
+        let agent = self.lock().process;
+        if let Some((agent, asks)) = agent.zip(asks)
+            && sm_daemon::another_agent_asks(agent, asks)
+        {
+            return refused(sm_daemon::ANOTHER_AGENT);
         }
         self.schedule_as(body)
     }
@@ -205,7 +211,7 @@ impl Session {
                     auto,
                     ..HandoffBody::default()
                 };
-                self.schedule(&own, body)
+                self.schedule(&own, body, None)
             }
         };
         Some(told_by_hook(&answer))

@@ -6,7 +6,6 @@
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -25,12 +24,12 @@ use sm_daemon::clock;
 
 use super::arguments;
 use super::link;
+use super::own_files;
 use super::passed;
 use super::pulse;
 use super::rotation::{After, Ending, Rotation, Rules, Stop};
 use super::server::{self, Reply, Request};
 use super::session::{Session, Then};
-use super::settings;
 use super::state::{Handed, Setup};
 use super::words;
 use crate::RunError;
@@ -129,29 +128,9 @@ impl Rotating {
                 .join("settings.json")
                 .to_string_lossy()
                 .into_owned(),
+            tools: None,
         };
-        if setup.agent == AgentKind::Claude {
-            let (cwd, home) = (setup.cwd.to_string_lossy(), setup.agent_home.as_deref());
-            let folder = setup.folder.path().to_string_lossy();
-            // The settings are kept and shared: what holds for this run alone is not in them.
-            sm_daemon::claude_settings(&request, &cwd, home, &[]).map_err(RotateError::Launch)?;
-            if setup.permissions {
-                let allow = sm_daemon::own_permissions(&setup.hook_program, &[&folder]);
-                let allow = sm_agents::claude::permissions::argument(&allow);
-                request.args.splice(0..0, allow);
-            }
-            // At its end Claude names the file in the line that resumes the conversation.
-            let kept = settings::keep(&setup.paths, Path::new(&request.settings_path));
-            match kept {
-                Ok(path) => request.settings_path = path.to_string_lossy().into_owned(),
-                Err(error) => self
-                    .session
-                    .log(&format!("the settings are not kept: {error}")),
-            }
-            let var = |key: &str| std::env::var(key).ok();
-            let window = sm_daemon::claude_compact_window(&request.args, &cwd, home, var);
-            self.session.lock().compact_window = window;
-        }
+        own_files::prepare(&self.session, &mut request).map_err(RotateError::Launch)?;
         let mut launch = kind::launch(setup.agent, &request)
             .map_err(|error| RotateError::Launch(error.to_string()))?;
         if let (false, Some(prompt)) = (launch.prompt_given, &request.prompt) {
@@ -489,7 +468,10 @@ fn route(session: &Arc<Session>, request: Request) -> Reply {
             hook(session, event, &request)
         }
         ("POST", ["sessions", name, "handoff"]) => match serde_json::from_slice(&request.body) {
-            Ok(body) => json(&session.schedule(name, HandoffBody { env: None, ..body })),
+            Ok(body) => {
+                let body = HandoffBody { env: None, ..body };
+                json(&session.schedule(name, body, request.peer))
+            }
             Err(error) => json_of(400, &serde_json::json!({"error": error.to_string()})),
         },
         ("DELETE", ["sessions", name, "handoff"]) => json(&session.take_back(name)),

@@ -17,6 +17,7 @@ mod hands;
 mod leaving;
 mod level;
 mod link;
+mod own_files;
 mod passed;
 mod person;
 mod pulse;

@@ -15,6 +15,8 @@ use sm_client::wire;
 const LARGEST_HEAD: usize = 32 * 1024;
 /// What a hook may send, and a little more for others.
 const LARGEST_BODY: usize = wire::MAX_HOOK_BODY + 64 * 1024;
+/// One that holds the document of a handoff: the largest that can be configured, as JSON.
+const LARGEST_DOCUMENT: usize = (16 << 20) * 6 + 64 * 1024;
 const PATIENCE: Duration = Duration::from_secs(5);
 /// More at once than an agent has hooks.
 const MOST_AT_ONCE: usize = 64;
@@ -25,6 +27,8 @@ pub struct Request {
     pub target: String,
     headers: Vec<(String, String)>,
     pub body: Vec<u8>,
+    /// The process that asks, where the system tells.
+    pub peer: Option<u32>,
 }
 
 impl Request {
@@ -108,7 +112,10 @@ fn answer(mut stream: UnixStream, handler: &Handler) -> io::Result<()> {
     stream.set_read_timeout(Some(PATIENCE))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     let reply = match read(&mut stream)? {
-        Some(request) => handler(request),
+        Some(request) => handler(Request {
+            peer: peer(&stream),
+            ..request
+        }),
         None => Reply::of(400, Vec::new()),
     };
     let mut head = format!(
@@ -129,6 +136,17 @@ fn answer(mut stream: UnixStream, handler: &Handler) -> io::Result<()> {
         then();
     }
     written
+}
+
+#[cfg(target_os = "linux")]
+fn peer(stream: &UnixStream) -> Option<u32> {
+    let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+    u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn peer(_stream: &UnixStream) -> Option<u32> {
+    None
 }
 
 fn reason(status: u16) -> &'static str {
@@ -164,7 +182,7 @@ fn read(from: &mut impl Read) -> io::Result<Option<Request>> {
     };
     let length = match request.header("content-length").map(str::parse) {
         None => 0,
-        Some(Ok(length)) if length <= LARGEST_BODY => length,
+        Some(Ok(length)) if length <= largest(&request) => length,
         Some(Ok(_) | Err(_)) => return Ok(None),
     };
     request.body = bytes.split_off(head + 4);
@@ -177,6 +195,13 @@ fn read(from: &mut impl Read) -> io::Result<Option<Request>> {
     }
     request.body.truncate(length);
     Ok(Some(request))
+}
+
+fn largest(request: &Request) -> usize {
+    match request.method == "POST" && request.target.ends_with("/handoff") {
+        true => LARGEST_DOCUMENT,
+        false => LARGEST_BODY,
+    }
 }
 
 fn parse_head(head: &[u8]) -> Option<Request> {
@@ -194,6 +219,7 @@ fn parse_head(head: &[u8]) -> Option<Request> {
         target: target.to_owned(),
         headers,
         body: Vec::new(),
+        peer: None,
     })
 }
 
@@ -231,6 +257,22 @@ mod tests {
                 ("POST", "/hooks/claude/Stop")
             );
             assert_eq!(request.header("X-SM-Secret"), Some("s"));
+        }
+    }
+
+    #[test]
+    fn only_a_document_may_be_long() {
+        for (target, fits) in [
+            ("/sessions/api/handoff", true),
+            ("/hooks/claude/Stop", false),
+        ] {
+            let body = "x".repeat(LARGEST_BODY + 1);
+            let request = format!(
+                "POST {target} HTTP/1.1\r\ncontent-length: {}\r\n\r\n{body}",
+                body.len()
+            );
+            let read = read(&mut request.as_bytes()).unwrap();
+            assert_eq!(read.is_some(), fits, "{target}");
         }
     }
 

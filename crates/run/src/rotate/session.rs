@@ -346,7 +346,7 @@ impl Session {
                 Effect::Show(_) => {} // kept with every sample
                 Effect::Note(text) => self.log(text),
                 Effect::Tell(notice) => {
-                    let text = words::of(notice, self.share(state));
+                    let text = words::of(notice, self.share(state), &state.how);
                     let answer_of = match event {
                         "Stop" => Answer::Continue { text },
                         _ => Answer::Context { text },

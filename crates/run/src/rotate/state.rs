@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use sm_channel::{ChannelName, HandoffId, Place, Put, SessionLine};
 use sm_client::Paths;
 use sm_client::process::Process;
+use sm_core::monitor::How;
 use sm_core::{AgentKind, Author, ConversationId, Trigger};
 use sm_daemon::{Keeper, clock};
 
@@ -84,6 +85,8 @@ pub struct State {
     pub(super) window: Option<u64>,
     /// The window within which the process that runs was set to compact, when it was started.
     pub(super) compact_window: Option<u64>,
+    /// How the agent hands over, by its launch.
+    pub(super) how: How,
     pub(super) tokens: Option<u64>,
     /// The answer that ends this turn is written down.
     pub(super) answered: bool,
@@ -136,6 +139,7 @@ impl State {
             from: None,
             window: None,
             compact_window: None,
+            how: How::default(),
             tokens: None,
             answered: false,
             turn_since: None,

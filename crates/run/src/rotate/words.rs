@@ -2,6 +2,7 @@
 
 use sm_channel::{ChannelName, HandoffId, Put};
 use sm_core::AgentKind;
+use sm_core::monitor::How;
 
 use super::rotation::Notice;
 
@@ -51,7 +52,7 @@ pub fn no_place(trouble: &str) -> String {
 }
 
 /// `share`: in percent, where it is known.
-pub fn of(notice: Notice, share: Option<f64>) -> String {
+pub fn of(notice: Notice, share: Option<f64>, how: &How) -> String {
     let full = share.map_or_else(String::new, |share| {
         format!(" at {} % of its window", share.floor())
     });
@@ -60,7 +61,9 @@ pub fn of(notice: Notice, share: Option<f64>) -> String {
             "[sm run] This context is{full} and filling up. Finish what you are doing and begin nothing large; write down in files what must not be lost."
         ),
         Notice::WriteDocument => format!(
-            "[sm run] This context is{full}: after this turn the work goes on in a fresh one, which knows only what is written down. Write a handoff document now (`sm handoff --template` shows what belongs in it), run `sm handoff <path>` as your last action, and end your turn. Without it sm hands over what it can see itself."
+            "[sm run] This context is{full}: after this turn the work goes on in a fresh one, which knows only what is written down. Write a handoff document now (`{} handoff --template` shows what belongs in it), {} as your last action, and end your turn. Without it sm hands over what it can see itself.",
+            how.program(),
+            how.in_short()
         ),
     }
 }

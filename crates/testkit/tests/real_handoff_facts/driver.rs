@@ -109,6 +109,7 @@ impl Agent {
             args,
             hook_program: self.file("hook"),
             settings_path: self.file("settings.json"),
+            tools: None,
         }
     }
 

@@ -1,0 +1,247 @@
+//! What of sm an agent is given with its launch: the tools of `sm mcp`, and permission to run `sm`.
+//! The user's own files are read, never written.
+
+use crate::agent_files::{LARGEST, POLICY, settings_in};
+use crate::launch::{find_program, is_executable};
+use serde_json::Value;
+use sm_agents::own_tools::{HANDOFF, OwnTools, full_name, has_server};
+use sm_agents::{claude, codex};
+use sm_client::files;
+use sm_core::AgentKind;
+use sm_core::monitor::How;
+use std::path::{Path, PathBuf};
+
+/// One launch, by what decides.
+#[derive(Debug, Clone, Copy)]
+pub struct Launching<'a> {
+    pub agent: AgentKind,
+    /// What the person wrote after `--`.
+    pub args: &'a [String],
+    pub cwd: &'a str,
+    /// Where the agent keeps its own files.
+    pub home: Option<&'a Path>,
+    pub hook_program: &'a str,
+    /// `handoff.permissions`.
+    pub allowed: bool,
+}
+
+/// The tools for one launch; or why there are none, for people.
+pub fn tools(launching: &Launching<'_>) -> Result<OwnTools, &'static str> {
+    match launching.agent {
+        AgentKind::Claude => claude_takes_them(launching, Path::new(POLICY))?,
+        AgentKind::Codex => codex_takes_them(launching)?,
+        AgentKind::Native => return Err("sm's own agent hands over by itself, with /handoff"),
+        AgentKind::Generic => return Err("sm knows no way to give this program tools"),
+    }
+    let program = sm_program(launching.hook_program)
+        .ok_or("there is no program sm beside sm-hook, which would serve them")?;
+    Ok(OwnTools {
+        program,
+        allowed: launching.allowed,
+    })
+}
+
+/// How an agent is told to hand over: by its tool if it has one, else by a command that its shell finds.
+/// Codex runs login shells, which set their PATH anew: there only the whole path is sure.
+pub fn how(
+    agent: AgentKind,
+    tools: Option<&OwnTools>,
+    hook_program: &str,
+    env: &[(String, String)],
+    cwd: &str,
+) -> How {
+    if tools.is_some() {
+        return How::Tool(full_name(HANDOFF));
+    }
+    match (sm_program(hook_program), agent) {
+        (Some(program), AgentKind::Codex) => How::Path(program),
+        (Some(program), AgentKind::Claude) if !is_own_in_path(&program, env, cwd) => {
+            How::Path(program)
+        }
+        (Some(_) | None, _) => How::Command,
+    }
+}
+
+/// Whether `sm` alone is our own.
+fn is_own_in_path(own: &str, env: &[(String, String)], cwd: &str) -> bool {
+    let real = |path: &str| std::fs::canonicalize(path).ok();
+    let found = find_program("sm", env, cwd).ok();
+    let found = found.as_deref().and_then(real);
+    found.is_some() && found == real(own)
+}
+
+/// `sm` of the same installation as its hook program.
+pub fn sm_program(hook_program: &str) -> Option<String> {
+    let program = Path::new(hook_program).parent()?.join("sm");
+    let found = program.is_absolute() && is_executable(&program);
+    found.then(|| program.to_string_lossy().into_owned())
+}
+
+/// To run `sm`, to use its tools (if they are `given`), and to read what is in these folders. `sm`
+/// alone may be run only where that is our own: another program of that name is not ours to allow.
+pub fn own_permissions(
+    hook_program: &str,
+    folders: &[&str],
+    env: &[(String, String)],
+    cwd: &str,
+    given: bool,
+) -> Vec<String> {
+    let own = sm_program(hook_program).unwrap_or_default();
+    let is_own = is_own_in_path(&own, env, cwd);
+    let programs: Vec<&str> = is_own
+        .then_some("sm")
+        .into_iter()
+        .chain([own.as_str()])
+        .collect();
+    let mut rules = claude::permissions::rules(&programs, folders);
+    if given {
+        rules.extend(claude::permissions::tool_rules());
+    }
+    rules
+}
+
+/// A person's own server of our name is his; ours would take its place. One who administers all servers
+/// (`managed-mcp.json`) allows no others, and Claude Code does not start with any.
+fn claude_takes_them(launching: &Launching<'_>, policy: &Path) -> Result<(), &'static str> {
+    if policy.join("managed-mcp.json").exists() {
+        return Err("the administrator of this machine says which MCP servers there are");
+    }
+    let cwd = Path::new(launching.cwd);
+    let own = launching.home.into_iter().flat_map(|home| {
+        // beside its folder, unless another folder was named
+        [Some(home), home.parent()]
+            .into_iter()
+            .flatten()
+            .map(|folder| folder.join(".claude.json"))
+    });
+    let projects = cwd.ancestors().map(|folder| folder.join(".mcp.json"));
+    let given = claude::launch::user_servers(launching.args);
+    let (texts, files): (Vec<String>, Vec<String>) = given
+        .into_iter()
+        .partition(|given| given.trim_start().starts_with('{'));
+    let files: Vec<PathBuf> = own
+        .chain(projects)
+        .chain(files.into_iter().map(|file| cwd.join(file)))
+        .collect();
+    let texts = texts
+        .iter()
+        .filter_map(|text| serde_json::from_str::<Value>(text).ok());
+    let taken = texts
+        .chain(files.into_iter().filter_map(settings_in))
+        .any(|config| has_server(&config, launching.cwd));
+    match taken {
+        true => Err("there is another MCP server of the name sm"),
+        false => Ok(()),
+    }
+}
+
+fn codex_takes_them(launching: &Launching<'_>) -> Result<(), &'static str> {
+    let own = launching.home.map(|home| home.join("config.toml"));
+    let projects = Path::new(launching.cwd)
+        .ancestors()
+        .map(|folder| folder.join(".codex/config.toml"));
+    let texts = own
+        .into_iter()
+        .chain(projects)
+        .filter_map(|file| files::read_text(&file, LARGEST).ok());
+    let taken = std::iter::once(String::new())
+        .chain(texts)
+        .any(|config| codex::launch::has_server(&config, launching.args));
+    match taken {
+        true => Err("there is another MCP server of the name sm"),
+        false => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    fn program(folder: &Path, name: &str) -> String {
+        std::fs::create_dir_all(folder).unwrap();
+        let path = folder.join(name);
+        std::fs::write(&path, "#!/bin/sh\n").unwrap();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+        path.to_str().unwrap().to_owned()
+    }
+
+    #[test]
+    fn sm_alone_may_be_run_only_where_it_is_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, others) = (dir.path().join("ours"), dir.path().join("others"));
+        let hook = program(&ours, "sm-hook");
+        let sm = program(&ours, "sm");
+        program(&others, "sm");
+        let linked = dir.path().join("linked");
+        std::fs::create_dir(&linked).unwrap();
+        symlink(&sm, linked.join("sm")).unwrap();
+        let of = |folders: &[&Path], given| {
+            let path = std::env::join_paths(folders)
+                .unwrap()
+                .into_string()
+                .unwrap();
+            own_permissions(&hook, &[], &[("PATH".into(), path)], "/", given)
+        };
+        let full = format!("Bash({sm} handoff:*)");
+        let alone = "Bash(sm handoff:*)".to_owned();
+        for (folders, expected) in [
+            (&[ours.as_path(), others.as_path()][..], true),
+            (&[linked.as_path()], true),
+            (&[others.as_path(), ours.as_path()], false),
+            (&[dir.path()], false),
+        ] {
+            let rules = of(folders, false);
+            assert_eq!(rules.contains(&alone), expected, "{folders:?}: {rules:?}");
+            assert!(rules.contains(&full), "{rules:?}");
+            assert!(
+                !rules.iter().any(|rule| rule.starts_with("mcp__")),
+                "{rules:?}"
+            );
+        }
+        assert!(of(&[], true).contains(&"mcp__sm__handoff".to_owned()));
+    }
+
+    #[test]
+    fn a_server_of_the_users_goes_before_ours() {
+        let dir = tempfile::tempdir().unwrap();
+        let hook = program(&dir.path().join("bin"), "sm-hook");
+        let home = dir.path().join("home/.claude");
+        let cwd = dir.path().join("work/project");
+        std::fs::create_dir_all(&cwd).unwrap();
+        std::fs::create_dir_all(&home).unwrap();
+        let policy = dir.path().join("policy");
+        std::fs::create_dir(&policy).unwrap();
+        let cwd_text = cwd.to_str().unwrap();
+        let takes = |args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let launching = Launching {
+                agent: AgentKind::Claude,
+                args: &args,
+                cwd: cwd_text,
+                home: Some(&home),
+                hook_program: &hook,
+                allowed: true,
+            };
+            claude_takes_them(&launching, &policy).is_ok()
+        };
+        assert!(takes(&["--mcp-config", "other.json"]));
+        assert!(!takes(&["--mcp-config={\"mcpServers\":{\"sm\":{}}}"]));
+        let server = r#"{"mcpServers":{"sm":{"command":"x"}}}"#;
+        for file in [
+            home.join(".claude.json"),
+            dir.path().join("home/.claude.json"),
+            cwd.join(".mcp.json"),
+            dir.path().join("work/.mcp.json"),
+            policy.join("managed-mcp.json"),
+        ] {
+            std::fs::write(&file, server).unwrap();
+            assert!(!takes(&[]), "{}", file.display());
+            std::fs::remove_file(&file).unwrap();
+        }
+        std::fs::write(cwd.join("mine.json"), server).unwrap();
+        assert!(takes(&[]) && !takes(&["--mcp-config", "mine.json"]));
+        std::fs::write(home.join(".claude.json"), "{").unwrap();
+        assert!(takes(&[]), "what nobody can read names no server");
+    }
+}
