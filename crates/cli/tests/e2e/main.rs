@@ -25,6 +25,7 @@ mod kill_points_messages;
 mod ledger;
 mod life;
 mod limits;
+mod mcp;
 mod native;
 mod native_commands;
 mod native_handoff;

@@ -24,6 +24,7 @@ mod run;
 mod run_joined;
 mod soak;
 mod texts;
+mod tools;
 mod turns;
 mod unattended;
 

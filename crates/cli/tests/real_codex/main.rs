@@ -21,6 +21,7 @@ mod run_joined;
 mod sandbox;
 mod start;
 mod texts;
+mod tools;
 mod turns;
 mod unattended;
 
