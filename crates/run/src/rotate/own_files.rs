@@ -38,8 +38,7 @@ pub fn prepare(session: &Session, request: &mut LaunchRequest) -> Result<(), Str
     // The settings are kept and shared: what holds for this run alone is not in them.
     sm_daemon::claude_settings(request, &cwd, home, &[])?;
     if setup.permissions {
-        let allow =
-            sm_daemon::own_permissions(&setup.hook_program, &[&folder], &env, &cwd, tools);
+        let allow = sm_daemon::own_permissions(&setup.hook_program, &[&folder], &env, &cwd, tools);
         let allow = sm_agents::claude::permissions::argument(&allow);
         request.args.splice(0..0, allow);
     }
