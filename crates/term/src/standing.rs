@@ -140,6 +140,14 @@ impl Standing {
             return Vec::new();
         }
         let text = words(at.present.iter().map(|line| line.text.as_str()));
+        // Behind the alternate screen it may have lost its beginning: it is there, and not seen anew.
+        let shown = words(at.shown.iter().map(|line| line.text.as_str()));
+        let (hidden, gone): (Vec<_>, Vec<_>) = gone.into_iter().partition(|(stood, _)| {
+            let own = words(std::iter::once(stood.line.text.as_str()));
+            own.len() >= TELLING && text.contains(&own) && !shown.contains(&own)
+        });
+        self.lines
+            .extend(hidden.into_iter().map(|(stood, _)| stood));
         let texts = gone.iter().map(|(stood, _)| &stood.line);
         // What stood beside it has not come in its place.
         let beside: HashSet<u32> = self.lines.iter().map(|s| hash(&s.line.text)).collect();

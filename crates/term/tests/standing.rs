@@ -251,6 +251,27 @@ fn what_is_drawn_again_meanwhile_is_said_once() {
     );
 }
 
+/// Its line lost its first row while another screen was before it.
+#[test]
+fn what_stood_behind_the_alternate_screen_is_written_down_if_it_is_drawn_over() {
+    let script = vec![
+        output(0, "\r\x1b[Jwaaaq waabq waacq"),
+        output(0, "\x1b[2L"),
+        output(0, "waacq waadq\r\n"),
+        (0, Act::Resize(14, 3)),
+        output(1_000, "\x1b[?1049h\x1b[H"),
+        output(0, "\x1b[2;7Hwaaeq waafq waagq waahq"),
+        output(1_000, "waaeq\r\n"),
+        output(0, "\x1b[?1049l"),
+        output(0, "\x1b[1;1H\x1b[2Kwaaeq"),
+    ];
+    let written = check(&script);
+    assert!(
+        written.iter().any(|line| line.contains("waadq")),
+        "{written:?}"
+    );
+}
+
 /// Ways to write over what is there.
 fn act() -> impl Strategy<Value = Act> {
     let words = (0usize..17_576, 1usize..5).prop_map(|(first, count)| {

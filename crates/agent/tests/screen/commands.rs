@@ -42,28 +42,28 @@ fn a_handoff_is_undone_and_a_session_chosen_from_the_list() {
 
 #[test]
 fn a_model_is_chosen_from_the_list_and_asked_from_then_on() {
-    let person = Person::new("[models.\"fake/fake-2\"]\nwindow = 100_000\n");
+    let person = Person::new("[models.\"fake/fake-mini\"]\nwindow = 100_000\n");
     // Nobody else's server is looked for.
     let nowhere = [("OLLAMA_HOST", "127.0.0.1:1")];
     person.starts((80, 24), &nowhere, &[]);
     person.sees("fake/fake-1");
     person.says("/model");
     person.sees("model: fake/fake-1; /model and a part of its name takes any other");
-    person.sees("› fake/fake-2");
+    person.sees("› fake/fake-mini");
     person.presses("Enter");
-    person.sees("fake/fake-2 ·");
+    person.sees("fake/fake-mini ·");
     person.talks("SAY: as another", "as another");
     let asked = person.model.requests().pop().unwrap();
-    assert_eq!(asked.body["model"], "fake-2");
+    assert_eq!(asked.body["model"], "fake-mini");
     // Any part of a name that fits one is its name, and a key takes the next.
     person.says("/model ake-1");
     person.sees("fake/fake-1 ·");
     person.presses("C-p");
-    person.sees("fake/fake-2 ·");
+    person.sees("fake/fake-mini ·");
     person.presses("C-p");
     person.sees("fake/fake-1 ·");
     person.says("/model fake-");
-    person.sees("fits several models: fake/fake-1, fake/fake-2");
+    person.sees("fits several models: fake/fake-1, fake/fake-mini");
     person.presses("BTab");
     person.sees("fake/fake-1 (minimal) ·");
 }

@@ -165,6 +165,6 @@ fn a_running_daemon_says_what_troubles_it() {
     let checks = Ran::from(command.output().unwrap()).json();
     assert_eq!(check(&checks, "daemon")["verdict"], "ok");
     assert_eq!(check(&checks, "problem")["text"], "the journal is slow");
-    assert_eq!(check(&checks, "sessions")["remedy"], "sm restore api");
+    assert_eq!(check(&checks, "sessions")["remedy"], "sm restore api-id");
     assert_eq!(check(&checks, "port")["verdict"], "ok");
 }

@@ -165,7 +165,7 @@ fn a_session_goes_from_starting_to_idle_and_through_its_turns() {
     world
         .sm(&["wait", "api", "--for", "idle"])
         .exits(1)
-        .complains("sm restore api");
+        .complains(&format!("sm restore {}", text(&world.show("api")["id"])));
 }
 
 #[test]

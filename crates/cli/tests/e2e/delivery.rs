@@ -25,13 +25,17 @@ fn an_idle_agent_is_pasted_to_byte_for_byte() {
         .map(|n| format!("line {n} with \"quotes\" and ümläuts\n"))
         .collect();
     let long = "0123456789abcdef ".repeat(60 * 1024 / 17);
-    for wanted in [
-        "one line",
-        lines.trim_end(),
-        long.trim_end(),
-        "tab\there; $HOME `x` \\n %s #{pane_id}",
+    for (given, wanted) in [
+        ("one line", "one line"),
+        (lines.trim_end(), lines.trim_end()),
+        (long.trim_end(), long.trim_end()),
+        // what the composer makes of a tab
+        (
+            "tab\there; $HOME `x` \\n %s #{pane_id}",
+            "tab    here; $HOME `x` \\n %s #{pane_id}",
+        ),
     ] {
-        let sent = world.send_wait("api", wanted);
+        let sent = world.send_wait("api", given);
         assert_eq!(sent["proof"], "hook");
         // the hook is run before the model gets it
         world.wait_for_message("api", &id(&sent), &["consumed"]);

@@ -48,7 +48,7 @@ fn when_tmux_dies_sessions_are_lost_and_come_back_as_they_were() {
         .sm(&["attach", "api"])
         .exits(1)
         .complains("terminal is gone")
-        .complains("sm restore api");
+        .complains(&format!("sm restore {}", text(&before["id"])));
     world.sm(&["restore", "api", "--detach"]).exits(0);
     let after = world.wait_for("api", "idle");
     for key in [
@@ -133,7 +133,7 @@ fn an_agent_that_is_killed_says_so_and_its_messages_fail() {
         .sm(&["attach", "api"])
         .exits(1)
         .complains("signal 9")
-        .complains("sm restore api");
+        .complains(&format!("sm restore {}", text(&ended["id"])));
     world.sm(&["restore", "api", "--detach"]).exits(0);
     assert_eq!(
         world.wait_for("api", "idle")["conversation_id"],
@@ -278,7 +278,10 @@ fn a_killed_session_can_be_restored_and_a_purged_one_leaves_nothing() {
     let before = world.agent("api");
     world.send_wait("api", "hello");
     world.wait_for("api", "idle");
-    world.sm(&["kill", "api"]).exits(0).says("sm restore api");
+    world
+        .sm(&["kill", "api"])
+        .exits(0)
+        .says(&format!("sm restore {}", text(&before["id"])));
     assert_eq!(
         world.show("api")["state_reason"],
         "it was ended with sm kill"
@@ -427,8 +430,11 @@ fn what_sm_says_to_type_means_the_session_it_speaks_of() {
     world.sm(&["kill", &old, "--purge"]).exits(0);
     world.sm(&["restore", "api", "--detach"]).exits(0);
     assert_eq!(world.ready("api")["id"], new.as_str());
-    // the only one of its name is called by it
-    world.sm(&["kill", "api"]).exits(0).says("sm restore api");
+    // by its id, though it is the only one of its name: another may get it
+    world
+        .sm(&["kill", "api"])
+        .exits(0)
+        .says(&format!("sm restore {new}"));
 }
 
 #[test]
