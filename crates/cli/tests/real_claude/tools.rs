@@ -86,17 +86,21 @@ fn a_server_of_the_users_works_beside_ours() {
         let mut args = ASKING.to_vec();
         args.extend(["--mcp-config", given.to_str().unwrap()]);
         world.start_idle("api", &args);
-        let offered = tools(&world, "which tools are there");
-        for name in [
+        let wanted = [
             "mcp__sm__handoff",
             "mcp__mine__whoami",
             "mcp__given__whoami",
-        ] {
-            assert!(
-                offered.iter().any(|tool| tool == name),
-                "{name}: {offered:?}"
-            );
-        }
+        ];
+        // servers that are still starting are offered with a later request
+        let mut asked = 0;
+        let mut offered = Vec::new();
+        let all = sm_testkit::wait_until(DEADLINE, || {
+            asked += 1;
+            offered = tools(&world, &format!("which tools are there, time {asked}."));
+            let is_there = |name: &&str| offered.iter().any(|tool| tool == name);
+            wanted.iter().all(is_there).then_some(())
+        });
+        assert!(all.is_some(), "after {asked} prompts: {offered:?}");
     }
 }
 
