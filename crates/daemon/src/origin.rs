@@ -73,6 +73,9 @@ const AGENTS: [&str; 12] = [
 /// What it is told.
 pub const ANOTHER_AGENT: &str = "another agent asks, which the agent of this session has started: only that agent itself can hand over. Give it your result instead, and go on";
 
+/// The name under which Codex starts its own program once more, around each command that it runs.
+const SANDBOX: &str = "codex-linux-sandbox";
+
 /// How far up is looked.
 const MOST_ANCESTORS: usize = 64;
 
@@ -87,7 +90,10 @@ pub fn another_agent_asks(own: process::Process, asks: u32) -> bool {
         let pid = process.pid;
         [platform::process_name(pid), platform::program_name(pid)]
     };
-    let between: Vec<_> = chain[..at].iter().map(names).collect();
+    let is_sandbox =
+        |p: &&process::Process| platform::started_as(p.pid).as_deref() == Some(SANDBOX);
+    let between = chain[..at].iter().filter(|p| !is_sandbox(p));
+    let between: Vec<_> = between.map(names).collect();
     agent_between(&names(&own), &between)
 }
 

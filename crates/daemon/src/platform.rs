@@ -20,6 +20,14 @@ mod system {
         Some(program.file_name()?.to_string_lossy().into_owned())
     }
 
+    /// By which name it was started: the last part of its first argument.
+    pub fn started_as(pid: u32) -> Option<String> {
+        let line = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+        let first = line.split(|byte| *byte == 0).next()?;
+        let name = first.rsplit(|byte| *byte == b'/').next()?;
+        Some(String::from_utf8_lossy(name).into_owned())
+    }
+
     /// All processes of the terminal session that this process leads.
     pub fn terminal_session(leader: u32) -> Vec<u32> {
         pids()
@@ -93,6 +101,10 @@ mod system {
         None
     }
 
+    pub fn started_as(_pid: u32) -> Option<String> {
+        None
+    }
+
     pub fn terminal_session(_leader: u32) -> Vec<u32> {
         Vec::new()
     }
@@ -115,7 +127,8 @@ mod system {
 }
 
 pub use system::{
-    children, descendants, is_deaf, open_files, process_name, program_name, terminal_session,
+    children, descendants, is_deaf, open_files, process_name, program_name, started_as,
+    terminal_session,
 };
 
 #[cfg(all(test, target_os = "linux"))]
