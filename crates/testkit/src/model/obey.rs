@@ -52,12 +52,12 @@ pub(super) fn document(number: u64) -> String {
 /// before.
 fn alert(talk: &Conversation) -> Option<&str> {
     let told = talk.told.iter().filter(|text| wake(text).is_none());
-    let alerts = told.filter_map(|text| Some(&text[text.find(ALERT)?..]));
+    let mut alerts = told.filter_map(|text| Some(&text[text.find(ALERT)?..]));
     let urgent = |alert: &&str| {
         let line = alert.lines().next().unwrap_or_default();
         URGENT.iter().any(|word| line.contains(word))
     };
-    alerts.filter(urgent).last()
+    alerts.rfind(urgent)
 }
 
 fn hand_over(talk: &Conversation, alert: &str) -> Outcome {
