@@ -265,10 +265,12 @@ fn shows(screen: &str, asked: &str, text: &str) -> bool {
         return true;
     };
     let lines: Vec<String> = screen.lines().map(letters).collect();
-    // an answer may be the end of its question: `say OK`
+    // an answer may be the end of its question: `say OK`; or end with it
     let below = match end_key(asked) {
         Some(key) if key != end => {
-            let shows_it = |at: &usize| ends_at(&lines, *at, &key);
+            let repeats = end.ends_with(&key);
+            let is_answer = |at| repeats && ends_at(&lines, at, &end);
+            let shows_it = |at: &usize| ends_at(&lines, *at, &key) && !is_answer(*at);
             let prompt = (0..lines.len()).rfind(shows_it);
             prompt.map_or(0, |at| at + 1)
         }
@@ -439,6 +441,10 @@ mod tests {
         let question = "a question that is long and wrapped: say OK";
         assert!(!shows(wrapped, question, "OK"));
         assert!(shows(&format!("{wrapped}● OK\n"), question, "OK"));
+        let repeated = "> and another\n\n● You said: and another\n";
+        assert!(shows(repeated, "and another", "You said: and another"));
+        let before = "● You said: and another\n\n> and another\n";
+        assert!(!shows(before, "and another", "You said: and another"));
         assert!(shows("● OK\n", "it has left the screen", "OK"));
         assert!(shows("> hello\n", "hello", "hello"), "nobody can tell");
     }

@@ -54,7 +54,7 @@ impl How {
             Self::Command => by_command("sm"),
             Self::Path(path) => format!("Your shell may not find `sm`: {}", by_command(path)),
             Self::Tool(tool) => format!(
-                "No file and no command is needed: call the tool `{tool}` with the document itself as your last action; `{tool}_template` or `sm handoff --template` shows what a good document holds"
+                "No file and no command is needed: call the tool `{tool}` with the document itself as your last action; `{tool}_template` or `sm handoff --template` shows what a good document holds. If you do not have that tool: `sm handoff - <<'END'` takes the document from standard input"
             ),
         }
     }

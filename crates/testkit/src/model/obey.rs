@@ -198,6 +198,12 @@ mod tests {
         check(&[&stdin], "", &group, &format!("mcp__sm/handoff {its}"));
         let over = "Bash {\"command\":\"sm handoff - <<'END'\\n# Handoff";
         check(&[&stdin], "", &["Bash", "Write"], over);
+        // the server of the tool may still be starting
+        let named = format!(
+            "{CRITICAL} {}.",
+            sm_core::monitor::How::Tool("mcp__sm__handoff".into()).told()
+        );
+        check(&[&named], "", &["Bash", "Write"], over);
         let full = "Bash {\"command\":\"/opt/my apps/sm handoff - <<'END'\\n# Handoff";
         check(&[&by_path], "", &["Bash"], full);
         let done = "The handoff was asked for.";
