@@ -261,8 +261,9 @@ fn the_way_that_the_agent_has_is_the_one_that_is_named() {
         ),
         (
             How::Tool("mcp__sm__handoff".into()),
-            "call the tool `mcp__sm__handoff`",
-            "<<'END'",
+            // and the command, for an agent whose tools are not there yet
+            "call the tool `mcp__sm__handoff` with the document itself as your last action; `mcp__sm__handoff_template` or `sm handoff --template` shows what a good document holds. If you do not have that tool: `sm handoff - <<'END'`",
+            "run `sm handoff <path>` as your last action",
         ),
     ] {
         let values = Values {
