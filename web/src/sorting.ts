@@ -30,7 +30,7 @@ export function matches(session: Session, search: string): boolean {
     });
 }
 
-const RANK = ["waiting", "lost", "handing_off", "compacting", "working", "starting", "idle"];
+const RANK = ["waiting", "lost", "handing_off", "compacting", "working", "starting", "limited", "idle"];
 
 function rank(session: Session): number {
   const at = RANK.indexOf(session.state);
@@ -102,7 +102,7 @@ const QUIET_MS = 12 * 60_000;
 /// Where a session has no threshold: so full is nearly full.
 const NEARLY_FULL = 85;
 /// What is held then flows by itself.
-const PASSING = ["starting", "compacting", "handing_off"];
+const PASSING = ["starting", "compacting", "handing_off", "limited"];
 
 /// What a person should look at, most pressing first: each session once, with all that it needs.
 export function attention(sessions: readonly Session[], now: number): Attention[] {
@@ -115,6 +115,8 @@ export function attention(sessions: readonly Session[], now: number): Attention[
     };
     const alive = session.state !== "exited" && session.state !== "lost";
     if (session.state === "waiting") add("person", session.state_reason);
+    else if (session.state === "limited" && session.attention !== null)
+      add("person", session.attention);
     else if (session.state === "lost") add("lost", session.state_reason);
     else if (session.state === "exited" && session.attention !== null)
       add("failed", session.state_reason);

@@ -57,6 +57,7 @@ const STATES: Record<string, string> = {
   waiting: "waits for you",
   compacting: "compacting",
   handing_off: "handing over",
+  limited: "limited",
   exited: "ended",
   lost: "lost",
 };

@@ -45,6 +45,7 @@ fn story(kind: AgentKind, file: &str, id: &str, chunk: usize) -> Vec<String> {
                     ..
                 } => story.push(format!("{other:?}")),
                 Fact::CompactBoundary { .. } => story.push("compacted".to_owned()),
+                Fact::Windows(windows) => assert!(!windows.is_empty()),
                 Fact::Usage(sample) => assert!(sample.tokens.is_some()),
             }
         }

@@ -185,10 +185,11 @@ pub enum NoticeKind {
     ContextHigh,
     Compacted,
     HandoffHeld,
+    Limited,
 }
 
 impl NoticeKind {
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::PersonNeeded,
         Self::MessageHeld,
         Self::MessageFailed,
@@ -199,6 +200,7 @@ impl NoticeKind {
         Self::ContextHigh,
         Self::Compacted,
         Self::HandoffHeld,
+        Self::Limited,
     ];
 }
 

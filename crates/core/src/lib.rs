@@ -11,6 +11,7 @@ pub mod event;
 mod framing;
 pub mod handoff;
 pub mod ids;
+pub mod limit;
 pub mod lines;
 pub mod message;
 pub mod monitor;
@@ -32,6 +33,9 @@ pub use handoff::{
 pub use ids::{
     ConversationId, EventId, Generation, HandoffId, IdError, MessageId, Process, RequestId,
     SessionId, SessionName, Timestamp, TurnId, WaiterId,
+};
+pub use limit::{
+    LimitKind, LimitPhase, LimitPolicy, Limited, ProviderLimit, ResetSource, UsageWindow,
 };
 pub use message::{
     Hold, Message, MessageMeta, MessageState, Mode, NewMessage, Proof, Purpose, Sender, Way,

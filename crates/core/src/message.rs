@@ -46,6 +46,8 @@ pub enum Purpose {
     Alert,
     /// A handoff's: back to the old conversation. Proven by that conversation.
     Back,
+    /// The provider's limit is over: go on.
+    Resume,
 }
 
 impl Purpose {
@@ -53,7 +55,7 @@ impl Purpose {
     pub(crate) fn is_handoffs(self) -> bool {
         match self {
             Self::Clear | Self::Wake | Self::Back => true,
-            Self::Said | Self::Warning | Self::Alert => false,
+            Self::Said | Self::Warning | Self::Alert | Self::Resume => false,
         }
     }
 
@@ -61,7 +63,7 @@ impl Purpose {
     pub fn is_monitors(self) -> bool {
         match self {
             Self::Warning | Self::Alert => true,
-            Self::Said | Self::Clear | Self::Wake | Self::Back => false,
+            Self::Said | Self::Clear | Self::Wake | Self::Back | Self::Resume => false,
         }
     }
 }
@@ -136,6 +138,8 @@ pub enum Hold {
     NotRecorded,
     /// A draft is waited for a little.
     BesideDraft,
+    /// Its provider answers nothing for a while.
+    Limited,
 }
 
 impl Hold {
@@ -160,6 +164,7 @@ impl Hold {
             | Self::Lost
             | Self::NotRecorded
             | Self::BesideDraft
+            | Self::Limited
             // it calls again in a moment, or its end is noticed
             | Self::NotReached => false,
         }
@@ -210,6 +215,9 @@ impl Hold {
             }
             Self::BesideDraft => {
                 "somebody's half-typed text is in the composer; it waits a little for that to be sent, then it goes in beside it, which agents label as a notification"
+            }
+            Self::Limited => {
+                "the agent's provider answers nothing for a while (a limit, or it cannot be reached); it goes in when that is over"
             }
             Self::NotRecorded => {
                 "the agent took it and ended before it had written it down, so its conversation lacks it; run `sm restore` and it is given again"

@@ -4,6 +4,7 @@
 //! these values; the session's state machine decides what they mean. Nothing here knows a program.
 
 use crate::ids::{ConversationId, EventId, Process, RequestId, Timestamp, WaiterId};
+use crate::limit::{ProviderLimit, UsageWindow};
 use serde::{Deserialize, Serialize};
 
 /// One hook call of an agent program, as it reached the daemon (by socket or from the spool).
@@ -149,6 +150,8 @@ pub struct ToolCall {
 pub enum BreakReason {
     Interrupted,
     ApiError(String),
+    /// The provider answers nothing for a while.
+    Limit(ProviderLimit),
     Denied,
     Other(String),
 }
@@ -215,6 +218,8 @@ pub enum Fact {
         at: Option<Timestamp>,
     },
     Usage(UsageSample),
+    /// How much of what the provider allows is used.
+    Windows(Vec<UsageWindow>),
 }
 
 /// By which way a text came into the conversation.

@@ -3,6 +3,7 @@
 use crate::Sender;
 use crate::carried::Carried;
 use crate::handoff::{ArtifactKind, Prepared};
+use crate::limit::LimitKind;
 use crate::message::Message;
 use crate::{framing, pins};
 
@@ -193,6 +194,18 @@ pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &Carried) -> S
 }
 
 const FINISHED: &str = "has finished the turn that took your message";
+
+/// For an agent that stands still because its provider answered nothing for a while.
+pub fn resume_after(kind: LimitKind) -> String {
+    let what = match kind {
+        LimitKind::Usage => "its usage limit was reached",
+        LimitKind::Overloaded => "it was overloaded",
+        LimitKind::Network => "it could not be reached",
+    };
+    notice(&format!(
+        "your turn was cut off because the model's provider did not answer ({what}). That should be over: continue where you left off"
+    ))
+}
 
 /// For an agent that has a message in its conversation and has not asked its model about it.
 pub const UNREAD: &str = "[sm: the last message above reached you when your turn was ending, and nothing was said to it. Go on with it now]";

@@ -105,7 +105,14 @@ fn watch_by_config(hub: &Hub, session: &mut Session, extra: &Extra) {
     session.set_monitor(monitor);
     let patience = hub.config.delivery.wait_for_draft.unwrap_or_default();
     session.set_draft_patience(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
+    let record = session.record();
+    // nobody sits at a session that another one has started, nor at one that rotates by itself
+    let is_left_alone = extra.unattended || record.host == Host::Run || record.parent.is_some();
+    session.set_limits(hub.config.limits.policy(is_left_alone));
 }
+
+/// Deadlines are of the clock, sleeping is not: so many milliseconds at a time.
+const LONGEST_SLEEP: u64 = 60_000;
 
 /// What the actor's loop does next.
 enum Next {
@@ -465,7 +472,9 @@ impl Actor {
     fn wake_at(&self) -> Option<Instant> {
         let deadline = self.session.next_deadline().map(|at| {
             let ms = at.since(clock::now()).max(0);
-            Instant::now() + Duration::from_millis(u64::try_from(ms).unwrap_or(0))
+            // a machine that was suspended, or a clock that was set, is noticed in this time
+            let ms = u64::try_from(ms).unwrap_or(0).min(LONGEST_SLEEP);
+            Instant::now() + Duration::from_millis(ms)
         });
         let lazy = self.lazy_since.map(|since| since + self.lazy_for);
         [deadline, lazy].into_iter().flatten().min()

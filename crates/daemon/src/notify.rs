@@ -182,6 +182,7 @@ fn kind(kind: NoticeKind) -> &'static str {
         NoticeKind::HandoffHeld => "handoff_held",
         NoticeKind::ContextHigh => "context_high",
         NoticeKind::Compacted => "compacted",
+        NoticeKind::Limited => "limited",
     }
 }
 

@@ -45,6 +45,9 @@ pub struct Extra {
     /// What the session is for, and in which generation that was found out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub goal: Option<Goal>,
+    /// Whoever started it has said that nobody will sit at it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub unattended: bool,
 }
 
 /// The words that a session's work began with, in one line.

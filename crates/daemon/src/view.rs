@@ -2,15 +2,15 @@
 
 use crate::actor::Published;
 use crate::api::types::{
-    ContextView, EventView, FailedHandoffView, MessageView, OpenHandoffView, QueueView, RunView,
-    SenderView, SessionView, TmuxView, WaitingView,
+    ContextView, EventView, FailedHandoffView, LimitView, MessageView, OpenHandoffView, QueueView,
+    RunView, SenderView, SessionView, TmuxView, WaitingView,
 };
 use crate::clock::rfc3339;
 use sm_client::Paths;
 use sm_core::signal::{PersonNeed, UsageSource};
 use sm_core::{
-    Handoff, HandoffState, Hold, Message, MessageMeta, MessageState, Mode, Record, Sender, Session,
-    SessionId, State, Timestamp, Way,
+    Handoff, HandoffState, Hold, Limited, Message, MessageMeta, MessageState, Mode, Record,
+    ResetSource, Sender, Session, SessionId, State, Timestamp, Way,
 };
 use sm_store::EventRow;
 use std::path::Path;
@@ -26,6 +26,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         state_reason: record.why.clone(),
         state_since: rfc3339(record.word_since()),
         waiting_for: waiting_for(record),
+        limit: record.limit.as_deref().map(limit),
         goal: extra.goal.as_ref().map(|goal| goal.text.clone()),
         activity: activity(record),
         generation: record.generation.0,
@@ -97,6 +98,20 @@ fn waiting_for(record: &Record) -> Option<WaitingView> {
             .filter(|text| !text.is_empty()),
         more: record.calls.pending.len().saturating_sub(1),
     })
+}
+
+fn limit(limited: &Limited) -> LimitView {
+    LimitView {
+        kind: limited.limit.kind.word().to_string(),
+        text: limited.limit.text.clone(),
+        since: rfc3339(limited.since),
+        until: rfc3339(limited.until),
+        resets_at: limited.limit.resets_at.map(|(at, _)| rfc3339(at)),
+        source: limited.source.word().to_string(),
+        phase: limited.phase.word().to_string(),
+        tries: limited.tries,
+        prompt: limited.prompt.as_ref().map(ToString::to_string),
+    }
 }
 
 fn activity(record: &Record) -> Option<String> {
@@ -232,6 +247,9 @@ pub fn attention(published: &Published) -> Option<String> {
             if let Some(failed) = record.failed_handoff() {
                 return Some(handoff_failed(failed, name.as_str()));
             }
+            if let Some(limited) = record.limited() {
+                return stands_still(limited, record);
+            }
             let reason = queue.held_reason.as_ref()?;
             // What waits for these flows by itself afterwards.
             let passing = matches!(record.word(), "starting" | "compacting" | "handing_off")
@@ -255,6 +273,24 @@ pub fn attention(published: &Published) -> Option<String> {
             )),
         },
     }
+}
+
+/// An agent that goes on by itself when its limit is over needs nobody.
+fn stands_still(limited: &Limited, record: &Record) -> Option<String> {
+    if limited.prompt.is_some() {
+        return None;
+    }
+    let name = &record.name;
+    let what = limited.limit.kind.told();
+    let until = rfc3339(limited.until);
+    let sure = match limited.source {
+        ResetSource::Agent | ResetSource::Transcript => "",
+        ResetSource::Sentence => " (as its agent says it)",
+        ResetSource::Assumed => " (a guess)",
+    };
+    Some(format!(
+        "{what}, until {until}{sure}; tell it to go on then: sm send {name} \"continue\""
+    ))
 }
 
 fn handoff_failed(failed: &Handoff, name: &str) -> String {

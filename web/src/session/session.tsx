@@ -113,6 +113,15 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
             {session.waiting_for.more > 0 && ` (and ${session.waiting_for.more} more)`}
           </p>
         )}
+        {session.state === "limited" && session.limit !== null && (
+          <p class="asks" role="status">
+            Its provider answers nothing until <b>{new Date(session.limit.until).toLocaleString()}</b>
+            {session.limit.source === "assumed" && " (a guess)"}: <code>{session.limit.text}</code>
+            {session.limit.prompt === null
+              ? " Tell it to go on then: nobody does it by itself."
+              : " It goes on by itself then, unless you take the message to go on out of its queue."}
+          </p>
+        )}
         {/* always there, so that what is below does not move under a pointer when it fills */}
         <p class="about quiet">
           {session.goal !== null && (

@@ -9,6 +9,7 @@ export function session(change: Partial<Session> & { id: string }): Session {
     state_reason: "the turn has ended",
     state_since: "2026-03-01T11:57:00.000Z",
     waiting_for: null,
+    limit: null,
     goal: null,
     activity: null,
     generation: 1,

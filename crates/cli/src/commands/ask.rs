@@ -109,6 +109,18 @@ impl Ask {
                     "answer it: sm attach {name}    take the message back: sm queue rm {name} {id}"
                 ));
         }
+        if let Some(limit) = &view.session.limit
+            && view.session.state == "limited"
+        {
+            return CommandError::not_in_time(format!(
+                "{name} stands still until {} (limit of its provider: {}); the message stays queued",
+                one_line(&limit.until),
+                one_line(&limit.kind)
+            ))
+            .hint(format!(
+                "the reply, later: sm output {name}    take the message back: sm queue rm {name} {id}"
+            ));
+        }
         let seconds = self.timeout.as_secs_f64();
         let what = match has_it {
             true => format!("{name} has the message and is still at it after {seconds} s ({why})"),

@@ -81,7 +81,7 @@ pub fn tone_of(state: &str) -> Tone {
     match state {
         "idle" => Tone::Good,
         "working" | "starting" | "compacting" | "handing_off" => Tone::Busy,
-        "waiting" => Tone::Warn,
+        "waiting" | "limited" => Tone::Warn,
         "lost" => Tone::Bad,
         "exited" => Tone::Dim,
         _ => Tone::Plain,
@@ -113,6 +113,7 @@ pub mod tests {
             state_reason: "the turn ended".into(),
             state_since: "2026-03-01T11:57:00Z".into(),
             waiting_for: None,
+            limit: None,
             goal: None,
             activity: None,
             generation: 1,

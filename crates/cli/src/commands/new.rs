@@ -43,6 +43,9 @@ pub struct New {
     /// The session that it belongs to; inside a session: that one.
     #[arg(long, value_name = "SESSION")]
     parent: Option<String>,
+    /// Nobody will sit at it: after a limit of its provider it is told to go on by itself.
+    #[arg(long)]
+    unattended: bool,
     /// The session as JSON; does not attach.
     #[arg(long)]
     json: bool,
@@ -99,6 +102,7 @@ impl New {
             prompt,
             env: environment::variables(),
             parent: self.parent.or(own),
+            unattended: self.unattended,
             cols,
             rows,
         })

@@ -1,7 +1,9 @@
 //! `sm show`.
 
 use clap::Args;
-use sm_daemon::api::types::{HandoffView, LedgerView, PinView, SessionView, WaitingView};
+use sm_daemon::api::types::{
+    HandoffView, LedgerView, LimitView, PinView, SessionView, WaitingView,
+};
 
 use crate::client::Daemon;
 use crate::commands::ls::tone_of;
@@ -103,6 +105,12 @@ pub fn render(
     } else {
         row("doing", &line(&session.activity));
     }
+    if let Some(limit) = &session.limit {
+        row(
+            "limit",
+            &look.paint(Tone::Warn, &limited(look, session, limit)),
+        );
+    }
     let known = ledger.and_then(|ledger| ledger.goal.as_ref());
     row("goal", &line(&known.or(session.goal.as_ref()).cloned()));
     if let Some(ledger) = ledger {
@@ -179,6 +187,31 @@ pub fn render(
     row("terminal", &optional(&session.tmux.pane));
     row("created", &look.ago(&session.created_at));
     text
+}
+
+/// Until when its provider answers nothing, how sure that is, and what happens then.
+fn limited(look: &Look, session: &SessionView, limit: &LimitView) -> String {
+    let text = one_line(&limit.text);
+    let again = match limit.tries {
+        0 => String::new(),
+        tries => format!("; met again {tries}×"),
+    };
+    let then = match (limit.phase.as_str(), &limit.prompt) {
+        ("waiting" | "due", Some(prompt)) => format!(
+            "; goes on by itself then (cancel: sm queue rm {} {})",
+            one_line(&session.name),
+            one_line(prompt)
+        ),
+        ("waiting" | "due", None) => "; nobody tells it to go on".to_owned(),
+        ("trying", _) => "; it was told to go on".to_owned(),
+        _ => "; it should be over".to_owned(),
+    };
+    format!(
+        "{} until {} (told by: {}){again}{then}: {text}",
+        one_line(&limit.kind),
+        look.clock(&limit.until),
+        one_line(&limit.source),
+    )
 }
 
 /// What the dialog asks, as whole as it is known.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
-use sm_daemon::api::types::SessionView;
+use sm_daemon::api::types::{LimitView, SessionView};
 
 use crate::client::{Daemon, WAIT_SLICE, Waited};
 use crate::commands::send::seconds;
@@ -55,6 +55,8 @@ enum State {
     /// A handoff is under way.
     #[value(name = "handing_off", alias = "handing-off")]
     HandingOff,
+    /// Its provider answers nothing for a while.
+    Limited,
     /// Its program has ended.
     Exited,
     /// Its terminal is gone.
@@ -70,6 +72,7 @@ impl State {
             Self::Waiting => "waiting",
             Self::Compacting => "compacting",
             Self::HandingOff => "handing_off",
+            Self::Limited => "limited",
             Self::Exited => "exited",
             Self::Lost => "lost",
         }
@@ -78,6 +81,13 @@ impl State {
 
 /// What a person has to do first.
 pub fn waits_for_you(session: &SessionView) -> String {
+    if let Some(limit) = session
+        .limit
+        .as_ref()
+        .filter(|_| session.state == "limited")
+    {
+        return stands_still(session, limit);
+    }
     let why = match session.state_reason.is_empty() {
         true => String::new(),
         false => format!(" ({})", one_line(&session.state_reason)),
@@ -86,10 +96,32 @@ pub fn waits_for_you(session: &SessionView) -> String {
     format!("{name} waits for an answer{why}: sm attach {name}")
 }
 
+/// Until when a session does nothing, and who brings it back to work.
+pub fn stands_still(session: &SessionView, limit: &LimitView) -> String {
+    let name = one_line(&session.name);
+    let then = match &limit.prompt {
+        Some(prompt) => format!(
+            "it goes on by itself then; to cancel that: sm queue rm {name} {}",
+            one_line(prompt)
+        ),
+        None => format!("tell it to go on then: sm send {name} \"continue\""),
+    };
+    let guess = match limit.source.as_str() {
+        "assumed" => " (a guess)",
+        _ => "",
+    };
+    format!(
+        "{name} stands still until {}{guess}, for a limit of its provider ({}): {then}",
+        one_line(&limit.until),
+        one_line(&limit.text)
+    )
+}
+
 /// The same, and how to wait for it.
 fn waits_instead(session: &SessionView) -> String {
     let answer = waits_for_you(session);
-    format!("{answer}; to be told of that: --for idle,waiting")
+    let state = one_line(&session.state);
+    format!("{answer}; to be told of that: --for idle,{state}")
 }
 
 impl Wait {
@@ -108,7 +140,10 @@ impl Wait {
             // The daemon waits for one state: they take turns.
             _ => TURN,
         };
-        let is_stuck = |one: &SessionView| one.state == "waiting" && !words.contains(&"waiting");
+        let is_stuck = |one: &SessionView| {
+            matches!(one.state.as_str(), "waiting" | "limited")
+                && !words.contains(&one.state.as_str())
+        };
         let mut told = is_stuck(&first);
         if told {
             print::note(&waits_instead(&first));

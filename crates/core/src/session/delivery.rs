@@ -33,6 +33,10 @@ impl Session {
         let Some(next) = self.next_message() else {
             return;
         };
+        if self.rec.state == State::Idle && self.waits_for_limit() {
+            self.hold(Hold::Limited, now);
+            return;
+        }
         match self.rec.state {
             State::Exited => {
                 let reason = self.exited_reason();
@@ -77,7 +81,7 @@ impl Session {
         }
     }
 
-    /// What waits, in the order in which it is given: urgent ones first, then as they came. Every
+    /// What waits, in the order in which it is given: after a limit the word to go on, urgent ones, then as they came. Every
     /// way takes from the front, so that nobody is overtaken.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || {
@@ -85,10 +89,13 @@ impl Session {
             let now = |m: &&Message| !self.waits_for_a_turn(m) && !self.is_doubtful(m);
             waiting.filter(|m| !self.is_frozen(m)).filter(now)
         };
-        let urgent = |m: &&Message| m.meta.mode == Mode::Urgent;
-        pending()
-            .filter(urgent)
-            .chain(pending().filter(move |m| !urgent(m)))
+        // what an agent is to go on with comes before what came meanwhile
+        let rank = |m: &&Message| match (m.meta.purpose, m.meta.mode) {
+            (Purpose::Resume, _) => 0,
+            (_, Mode::Urgent) => 1,
+            (_, Mode::Sequential | Mode::Important) => 2,
+        };
+        (0..3).flat_map(move |wanted| pending().filter(move |m| rank(m) == wanted))
     }
 
     /// An alert begins no turn of its own, which would only fill the context: it joins the next one,
@@ -367,7 +374,8 @@ impl Session {
     fn mail_or_hold(&mut self, message: &Message, why: Hold, now: Timestamp) {
         let waiter = self.waiters.last().cloned();
         match waiter {
-            Some(waiter) if !message.meta.raw => {
+            // beside a draft it would be labelled as no input of the user's, and be no word to go on
+            Some(waiter) if !message.meta.raw && message.meta.purpose != Purpose::Resume => {
                 self.drop_flight();
                 let id = message.meta.id.clone();
                 self.take_off(vec![id], Way::Mailbox, Phase::Answered, now);

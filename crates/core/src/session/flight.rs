@@ -390,7 +390,8 @@ impl Session {
             return;
         }
         match self.flight_purpose() {
-            Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake => {}
+            Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake | Purpose::Resume => {
+            }
             Purpose::Clear | Purpose::Back => return, // proven by the context that follows
         }
         if !flight.phase.touched_agent() {

@@ -250,7 +250,10 @@ impl Session {
     fn advance_scheduled(&mut self, now: Timestamp) {
         let flying = self.rec.flight.as_ref();
         let touched = flying.is_some_and(|flight| flight.phase.touched_agent());
-        let over = self.rec.state == State::Idle && !self.rec.turn_open && !touched;
+        let over = self.rec.state == State::Idle
+            && !self.rec.turn_open
+            && !touched
+            && !self.waits_for_limit();
         match self.preparing {
             None if over && flying.is_none() => self.prepare(now),
             None => {}
@@ -525,7 +528,7 @@ impl Session {
             return self.rec.opening.is_some();
         };
         match message.meta.purpose {
-            Purpose::Said | Purpose::Warning | Purpose::Alert => true,
+            Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Resume => true,
             Purpose::Clear => {
                 open.state != HandoffState::Prepared || open.course != Course::Forward
             }

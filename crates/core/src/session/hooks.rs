@@ -165,6 +165,7 @@ impl Session {
                     return Answered::Yes;
                 }
                 self.turn_over("", now);
+                self.limit_is_over();
                 let why = match background_tasks.len() {
                     0 => "the turn has ended".to_string(),
                     n => format!("the turn has ended; {n} background task(s) still run"),
@@ -290,10 +291,18 @@ impl Session {
         let how = match reason {
             BreakReason::Interrupted => " by an interrupt".to_string(),
             BreakReason::ApiError(error) => format!(" in an API error ({error})"),
+            BreakReason::Limit(limit) => format!(": {}", limit.kind.told()),
             BreakReason::Denied => " because a tool call was denied".to_string(),
             BreakReason::Other(other) => format!(" ({other})"),
         };
         self.turn_over(&how, now);
+        match reason {
+            BreakReason::Limit(limit) => self.met_limit(limit.clone(), now),
+            BreakReason::Interrupted
+            | BreakReason::ApiError(_)
+            | BreakReason::Denied
+            | BreakReason::Other(_) => self.limit_is_over(),
+        }
         self.become_state(State::Idle, format!("the turn ended{how}"), now);
     }
 

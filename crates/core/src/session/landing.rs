@@ -185,7 +185,11 @@ impl Session {
                     self.flight_at = Some(now.plus(200)); // the handoff looks at the time
                     return;
                 }
-                Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake => {}
+                Purpose::Said
+                | Purpose::Warning
+                | Purpose::Alert
+                | Purpose::Wake
+                | Purpose::Resume => {}
             }
         }
         if left && flight.may_be_entered() && self.is_command(flight) && waited >= SETTLE {

@@ -217,6 +217,7 @@ impl Session {
         self.gone_since = None;
         self.ready_since = None;
         self.drafted = false;
+        self.leave_limit(now);
         let looking = |flight: &Flight| !flight.phase.touched_agent();
         if self.rec.flight.as_ref().is_some_and(looking) {
             self.drop_flight(); // at the agent before
@@ -414,6 +415,7 @@ impl Session {
         self.waiters.clear();
         self.probe = None;
         self.record_line(EntryKind::Exit, why.clone());
+        self.leave_limit(now);
         self.become_state(State::Exited, why.clone(), now);
         self.effect(Effect::CloseTerminal);
         if let Some(flight) = self.rec.flight.take() {
@@ -580,6 +582,7 @@ impl Session {
             self.rec.turn = TurnId(self.rec.turn.0 + 1);
             self.rec.turn_open = true;
             self.reply = None;
+            self.turn_began_at_limit();
             self.record_line(EntryKind::Turn, format!("turn {} began", self.rec.turn.0));
             self.journal();
         }

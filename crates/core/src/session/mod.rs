@@ -15,6 +15,7 @@ mod hooks;
 mod hosted;
 mod landing;
 mod life;
+mod limits;
 mod queue;
 mod readings;
 mod relaunch;
@@ -38,6 +39,7 @@ use crate::effect::{Effect, Entry, EntryKind, Notice, NoticeKind};
 use crate::event::Event;
 use crate::handoff::Handoff;
 use crate::ids::{Generation, MessageId, SessionId, SessionName, Timestamp, TurnId};
+use crate::limit::LimitPolicy;
 use crate::message::{Message, MessageMeta, MessageState};
 use crate::monitor::{Gauge, How, Monitor};
 use crate::profile::Profile;
@@ -113,6 +115,8 @@ pub struct Session {
     pub(crate) drafted: bool,
     /// How long a person's draft is waited for.
     pub(crate) draft_patience: i64,
+    /// What is done about its provider's limits.
+    pub(crate) limits: LimitPolicy,
     /// How it is watched, and the percentage that was last written down.
     pub(crate) monitor: Monitor,
     pub(crate) noted: Option<u8>,
@@ -236,6 +240,8 @@ impl Session {
             calls: ToolCalls::default(),
             dialog_untold: None,
             unrecorded: Vec::new(),
+            limit: None,
+            windows: Vec::new(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())
     }
@@ -290,6 +296,7 @@ impl Session {
             handoff_at: None,
             drafted,
             draft_patience: delivery::DRAFT_PATIENCE,
+            limits: LimitPolicy::default(),
             monitor: Monitor::default(),
             noted: None,
             press_again: None,
@@ -385,6 +392,8 @@ impl Session {
         }
         self.expire(now);
         self.drop_stale_alerts(now);
+        self.withdraw_stale_words(now);
+        self.follow_limit(now);
         self.advance_handoff(now);
         self.deliver(now);
         if self.rec.turn != turn {
@@ -416,6 +425,7 @@ impl Session {
             self.rec.maybe_compacted,
             self.compaction_at,
             self.rec.dialog_untold,
+            self.limit_at(),
             expiry,
             probe,
             recheck,

@@ -4,7 +4,7 @@
 use super::{Host, Session, State};
 use crate::ids::Timestamp;
 use crate::message::{Proof, Way};
-use crate::signal::{Activity, Composer, Evidence, Fact, StatusReading};
+use crate::signal::{Activity, BreakReason, Composer, Evidence, Fact, StatusReading};
 
 /// A source that does not say when it was written is believed against a state of this age.
 const SETTLED: i64 = 2_000;
@@ -50,6 +50,7 @@ impl Session {
                         Some(reason) if ours && self.rec.turn_open => {
                             self.turn_broken(&reason, now);
                         }
+                        Some(BreakReason::Limit(limit)) => self.limit_read(limit, at, now),
                         Some(_) => {}
                         // an ordinary end is told by the hook; if that is lost, the probe finds it
                         None if ours && self.rec.turn_open => self.ask(now),
@@ -60,6 +61,7 @@ impl Session {
                     self.compact_boundary((before, after), at, now);
                 }
                 Fact::Usage(sample) => self.sampled(sample, now),
+                Fact::Windows(windows) => self.windows_told(windows, now),
             }
         }
         self.name_dialog();

@@ -406,7 +406,7 @@ impl Session {
             return; // a restore goes on
         }
         match purpose {
-            Purpose::Said | Purpose::Warning | Purpose::Alert => {}
+            Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Resume => {}
             Purpose::Clear => self.clear_failed(now),
             Purpose::Wake => self.wake_failed(now),
             Purpose::Back => self.stop_to_go_back(now),

@@ -274,7 +274,12 @@ impl Session {
             (Purpose::Clear, ClearProof::WithPrompt) => Some(CLEAR_FIRST_LOOK),
             (Purpose::Clear, ClearProof::AtOnce) => Some(CLEAR_LOOK),
             (
-                Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Wake | Purpose::Back,
+                Purpose::Said
+                | Purpose::Warning
+                | Purpose::Alert
+                | Purpose::Wake
+                | Purpose::Back
+                | Purpose::Resume,
                 _,
             ) => None,
         }

@@ -8,6 +8,7 @@ use crate::handoff::{Failure, Handoff, HandoffState};
 use crate::ids::{
     ConversationId, Generation, MessageId, Process, SessionId, SessionName, Timestamp, TurnId,
 };
+use crate::limit::{Limited, UsageWindow};
 use crate::message::{Sender, Way};
 use crate::monitor::{Gauge, How};
 use crate::profile::AgentKind;
@@ -169,6 +170,12 @@ pub struct Record {
     /// What was proven by a hook and is not in the agent's record yet.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub unrecorded: Vec<Unrecorded>,
+    /// The provider's limit that the last turn met, until something else has happened.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<Box<Limited>>,
+    /// How much of what its provider allows is used, as it was told last.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub windows: Vec<UsageWindow>,
 }
 
 fn never_held_up() -> ((Generation, u32), u32) {
@@ -233,10 +240,19 @@ impl Record {
 
     /// The state as others see it: between two contexts a session is neither idle nor at work.
     pub fn word(&self) -> &'static str {
+        if self.limited().is_some() {
+            return "limited";
+        }
         match self.between_contexts() {
             Some(_) => "handing_off",
             None => self.state.word(),
         }
+    }
+
+    /// The limit for which the agent stands still.
+    pub fn limited(&self) -> Option<&Limited> {
+        let limit = self.limit.as_deref().filter(|limit| limit.holds());
+        limit.filter(|_| self.state == State::Idle)
     }
 
     /// The handoff that stands in the place of the state.
@@ -260,6 +276,9 @@ impl Record {
 
     /// Since when the state is what [`Self::word`] says.
     pub fn word_since(&self) -> Timestamp {
+        if let Some(limit) = self.limited() {
+            return limit.since;
+        }
         if let Some(between) = self.between_contexts() {
             let began = between.began_at.unwrap_or(between.created_at);
             // scheduled: the turn that it waited for, or one that came in between

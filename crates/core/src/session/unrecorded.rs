@@ -42,9 +42,14 @@ impl Session {
         self.forget_unrecorded(&flight.messages);
         let worth = |id: &MessageId| match self.message(id).map(|m| m.meta.purpose) {
             Some(Purpose::Said | Purpose::Wake) => true,
-            Some(Purpose::Clear | Purpose::Warning | Purpose::Alert | Purpose::Back) | None => {
-                false
-            }
+            Some(
+                Purpose::Clear
+                | Purpose::Warning
+                | Purpose::Alert
+                | Purpose::Back
+                | Purpose::Resume,
+            )
+            | None => false,
         };
         let by_hook = proof == Proof::Hook && self.profile.has_transcript;
         if !by_hook || !flight.messages.iter().any(worth) {

@@ -200,7 +200,7 @@ impl Session {
     }
 
     /// What has not touched the agent is taken back.
-    fn withdraw_all(&mut self, which: impl Fn(&Message) -> bool, now: Timestamp) {
+    pub(super) fn withdraw_all(&mut self, which: impl Fn(&Message) -> bool, now: Timestamp) {
         let pending = self.queue.iter().filter(|m| m.meta.state.is_pending());
         let out: Vec<MessageId> = pending
             .filter(|m| which(m))

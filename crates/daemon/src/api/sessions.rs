@@ -298,6 +298,7 @@ async fn start(
         command: body.command.clone(),
         cols: body.cols.unwrap_or(120),
         rows: body.rows.unwrap_or(40),
+        unattended: body.unattended,
         ..Extra::default()
     };
     hub.launches.remember(&id, body.env.clone());

@@ -18,13 +18,14 @@ pub struct WaitQuery {
     timeout_ms: Option<u64>,
 }
 
-const STATES: [&str; 8] = [
+const STATES: [&str; 9] = [
     "starting",
     "working",
     "idle",
     "waiting",
     "compacting",
     "handing_off",
+    "limited",
     "exited",
     "lost",
 ];

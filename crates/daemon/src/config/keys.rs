@@ -11,7 +11,7 @@ use sm_core::OnCompaction;
 use sm_store::Durability;
 
 use super::context::{Rule, Wording};
-use super::settings::{Config, Gate, Layout, LogLevel, TmuxSocket};
+use super::settings::{Config, Gate, Layout, LogLevel, Resume, TmuxSocket};
 
 /// One key of `config.toml`.
 #[derive(Debug)]
@@ -136,6 +136,10 @@ pub(super) const TABLES: &[(&str, &str)] = &[
         "Agents in your own terminal that go on in fresh contexts (`sm run`).",
     ),
     ("notify", "Being told that a person is needed."),
+    (
+        "limits",
+        "What is done when an agent's provider answers nothing for a while: a usage limit, an overload, no network.",
+    ),
     (
         "retention",
         "What `sm gc` removes. Nothing that a live session needs is ever removed.",
@@ -455,6 +459,24 @@ pub const KEYS: &[Key] = &[
         doc: "Program and arguments to run when something needs a person, such as [\"notify-send\", \"sm\"]. The text is its last argument; `SM_NOTICE_KIND`, `SM_NOTICE_TEXT`, `SM_SESSION_ID` and `SM_SESSION_NAME` are in its environment. It is run without a shell and ended after 10 seconds. Empty: nothing is run.",
         takes: Takes::Command {
             set: |c, list| c.notify.command = list,
+        },
+    },
+    Key {
+        path: "limits.resume",
+        default: "\"auto\"",
+        doc: "Whether an agent is told to go on when the limit is over. \"auto\": if its session is to be left alone: it was started with `--unattended`, by another session, or by `sm run`; \"on\": always; \"off\": never. It is told once, only if nothing else has happened since, and `sm queue rm` cancels it.",
+        takes: Takes::Choice {
+            of: &Resume::NAMES,
+            set: |c, n| c.limits.resume = Resume::ALL.get(n).copied().unwrap_or_default(),
+        },
+    },
+    Key {
+        path: "limits.tries",
+        default: "12",
+        doc: "How often in a row an agent is told to go on, if it meets the limit again each time. Where nobody told when the limit ends, the pauses grow from a minute (a usage limit: 15 minutes) to an hour.",
+        takes: Takes::Number {
+            range: 0..=1000,
+            set: |c, n| c.limits.tries = n,
         },
     },
     Key {

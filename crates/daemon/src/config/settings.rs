@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::context::Context;
+use sm_core::LimitPolicy;
 use sm_store::Durability;
 
 /// Everything that can be configured. `default()` is an empty file.
@@ -20,6 +21,7 @@ pub struct Config {
     pub channel: Channel,
     pub run: Run,
     pub notify: Notify,
+    pub limits: Limits,
     pub retention: Retention,
     pub store: Store,
 }
@@ -146,6 +148,52 @@ pub enum Gate {
 impl Gate {
     pub const ALL: [Self; 3] = [Self::Off, Self::Warn, Self::Strict];
     pub const NAMES: [&'static str; 3] = ["off", "warn", "strict"];
+}
+
+/// Limits of the agents' providers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limits {
+    pub resume: Resume,
+    /// So often in a row.
+    pub tries: u32,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            resume: Resume::default(),
+            tries: LimitPolicy::default().tries,
+        }
+    }
+}
+
+impl Limits {
+    pub fn policy(&self, is_left_alone: bool) -> LimitPolicy {
+        let resume = match self.resume {
+            Resume::Auto => is_left_alone,
+            Resume::On => true,
+            Resume::Off => false,
+        };
+        LimitPolicy {
+            resume,
+            tries: self.tries,
+        }
+    }
+}
+
+/// Whether an agent is told to go on after a limit.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// If the session is to be left alone.
+    #[default]
+    Auto,
+    On,
+    Off,
+}
+
+impl Resume {
+    pub const ALL: [Self; 3] = [Self::Auto, Self::On, Self::Off];
+    pub const NAMES: [&'static str; 3] = ["auto", "on", "off"];
 }
 
 /// Where the artifacts of handoffs are kept.

@@ -75,7 +75,12 @@ fn of(row: &MessageRow, generation: u32) -> Option<Told> {
             Sender::Person | Sender::Session { .. } => true,
             Sender::Sm => false,
         },
-        Purpose::Clear | Purpose::Wake | Purpose::Warning | Purpose::Alert | Purpose::Back => false,
+        Purpose::Clear
+        | Purpose::Wake
+        | Purpose::Warning
+        | Purpose::Alert
+        | Purpose::Back
+        | Purpose::Resume => false,
     };
     // a command without words of its own, typed as it is
     let bare = meta.raw && row.text.starts_with('/') && !row.text.trim().contains(' ');

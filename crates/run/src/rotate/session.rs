@@ -179,7 +179,9 @@ impl Session {
                 state.opening = false;
                 let event = match reason {
                     BreakReason::Interrupted | BreakReason::Denied => Event::Interrupted,
-                    BreakReason::ApiError(_) | BreakReason::Other(_) => Event::Broken,
+                    BreakReason::ApiError(_) | BreakReason::Limit(_) | BreakReason::Other(_) => {
+                        Event::Broken
+                    }
                 };
                 (vec![event], Then::Nothing)
             }

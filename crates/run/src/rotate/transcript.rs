@@ -84,7 +84,10 @@ impl Follower {
                     news.tokens = None;
                 }
                 Fact::Assistant { .. } => news.answered = true,
-                Fact::Labelled { .. } | Fact::ToolCalled { .. } | Fact::ToolReturned { .. } => {}
+                Fact::Labelled { .. }
+                | Fact::ToolCalled { .. }
+                | Fact::ToolReturned { .. }
+                | Fact::Windows(_) => {}
                 Fact::TurnEnded { broken, .. } => {
                     news.interrupted =
                         matches!(broken, Some(sm_core::signal::BreakReason::Interrupted));

@@ -251,10 +251,11 @@ fn rank(state: &str) -> i64 {
         "handing_off" => 2,
         "compacting" => 3,
         "starting" => 4,
-        "idle" => 5,
-        "lost" => 6,
-        "exited" => 7,
-        _ => 8,
+        "limited" => 5,
+        "idle" => 6,
+        "lost" => 7,
+        "exited" => 8,
+        _ => 9,
     }
 }
 

@@ -11,6 +11,7 @@ mod found_unseen;
 mod framing;
 mod handoff;
 mod hosted;
+mod limits;
 mod rewritten;
 mod unheard;
 mod unrecorded;

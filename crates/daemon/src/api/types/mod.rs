@@ -20,6 +20,6 @@ pub use past::{ArchiveView, EventView, FoundView, GenerationView, LedgerView};
 pub use pins::{PinBody, PinView, PinsView};
 pub use run::{EndBody, ProcessBody, RunBody};
 pub use session::{
-    AttachView, ContextView, FailedHandoffView, NewSessionBody, OpenHandoffView, OutputView,
-    PatchBody, QueueView, RestoreBody, RunView, SessionView, TmuxView, WaitingView,
+    AttachView, ContextView, FailedHandoffView, LimitView, NewSessionBody, OpenHandoffView,
+    OutputView, PatchBody, QueueView, RestoreBody, RunView, SessionView, TmuxView, WaitingView,
 };

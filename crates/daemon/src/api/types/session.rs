@@ -16,6 +16,9 @@ pub struct SessionView {
     /// What a person is needed for, while it waits.
     #[serde(default)]
     pub waiting_for: Option<WaitingView>,
+    /// The provider's limit that its last turn met, until something else has happened.
+    #[serde(default)]
+    pub limit: Option<LimitView>,
     /// The words its work began with.
     #[serde(default)]
     pub goal: Option<String>,
@@ -68,6 +71,28 @@ pub struct WaitingView {
     pub request: Option<String>,
     /// Dialogs behind this one.
     pub more: usize,
+}
+
+/// A provider that answers nothing for a while.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LimitView {
+    /// `usage`, `overloaded` or `network`.
+    pub kind: String,
+    /// In the words of whoever told it.
+    pub text: String,
+    pub since: String,
+    /// Until then nothing is given to the agent.
+    pub until: String,
+    /// When the provider's limit ends, if that was told.
+    pub resets_at: Option<String>,
+    /// Who told it: `agent`, `transcript`, `sentence`; `assumed`: nobody.
+    pub source: String,
+    /// `waiting`, `due`, `trying` or `over`.
+    pub phase: String,
+    /// How often the agent was told to go on and met the limit again.
+    pub tries: u32,
+    /// The message that tells the agent to go on; to cancel it: `sm queue rm`.
+    pub prompt: Option<String>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -150,6 +175,8 @@ pub struct NewSessionBody {
     /// The caller's environment. Never written to disk.
     pub env: Vec<(String, String)>,
     pub parent: Option<String>,
+    /// It is to be left alone: after a limit of its provider it is told to go on.
+    pub unattended: bool,
     pub cols: Option<u16>,
     pub rows: Option<u16>,
 }
