@@ -110,6 +110,7 @@ impl Session {
         self.close_turn(" (its context was left)");
         self.person_went_on();
         self.leave_unrecorded();
+        self.limit_is_over(); // what is to be gone on with is not in the next context
         self.rec.generation = self.rec.generation.next();
         self.rec.compactions = 0;
         self.rec.usage = None;

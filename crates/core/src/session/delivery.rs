@@ -401,7 +401,7 @@ impl Session {
             return false;
         };
         match self.rec.state {
-            State::Idle => true,
+            State::Idle => !self.waits_for_limit(),
             State::Working if self.is_driven() => self.next_handing().is_some(),
             State::Working => self.may_interrupt(&next),
             State::Starting

@@ -157,6 +157,7 @@ impl Session {
                 self.went_on(now);
                 self.consume_submitted(now);
                 self.first_turn_over(now);
+                self.leave_limit(now); // the model has answered, whatever was heard before
                 if let Some(request) = request
                     && let Answered::Yes = self.answer_at_stop(request, now)
                 {
@@ -165,7 +166,6 @@ impl Session {
                     return Answered::Yes;
                 }
                 self.turn_over("", now);
-                self.limit_is_over();
                 let why = match background_tasks.len() {
                     0 => "the turn has ended".to_string(),
                     n => format!("the turn has ended; {n} background task(s) still run"),

@@ -8,7 +8,8 @@ use crate::ids::{MessageId, Timestamp};
 use crate::limit::{
     LimitPhase, LimitPolicy, Limited, ProviderLimit, ResetSource, UsageWindow, in_words, wait_until,
 };
-use crate::message::{Message, Purpose};
+use crate::message::{Message, Purpose, Way};
+use crate::signal::Came;
 use crate::words;
 
 /// A record may tell of a limit before or after the other signs that the turn is over.
@@ -31,7 +32,17 @@ impl Session {
     /// When a limit is looked at.
     pub(super) fn limit_at(&self) -> Option<Timestamp> {
         let limit = self.rec.limit.as_deref()?;
-        (limit.phase == LimitPhase::Waiting).then_some(limit.until)
+        match limit.phase {
+            LimitPhase::Waiting => Some(limit.until),
+            LimitPhase::Trying => self.tried_at(),
+            LimitPhase::Due | LimitPhase::Over => None,
+        }
+    }
+
+    /// The turn that went on has ended, and so long the record may tell of the same limit again.
+    fn tried_at(&self) -> Option<Timestamp> {
+        let ended = self.rec.state == State::Idle && !self.rec.turn_open;
+        ended.then(|| self.rec.since.plus(TOLD_LATE))
     }
 
     /// The turn that has just ended was refused by the provider.
@@ -136,9 +147,10 @@ impl Session {
         }
         // its end was known by another sign, and not yet why
         let idle = self.rec.state == State::Idle && !self.rec.turn_open;
-        let began = self.rec.turn_since.unwrap_or(self.rec.since);
+        let began = self.rec.turn_since.max(Some(self.rec.context_since));
         let of_this_turn = at.is_some_and(|at| {
-            at >= began && at.since(self.rec.since).abs() <= TOLD_LATE && at <= now.plus(TOLD_LATE)
+            let after = Some(at) >= began && at.plus(TOLD_LATE) >= self.rec.last_signal;
+            after && at <= now.plus(TOLD_LATE)
         });
         if idle && of_this_turn {
             let why = format!("the turn ended: {}", limit.kind.told());
@@ -215,6 +227,11 @@ impl Session {
         let Some(known) = self.rec.limit.as_deref() else {
             return;
         };
+        let tried = known.phase == LimitPhase::Trying;
+        if tried && self.tried_at().is_some_and(|at| now >= at) {
+            self.drop_limit(); // its end was not told by a hook
+            return;
+        }
         if known.phase == LimitPhase::Waiting && now >= known.until {
             self.set_limit_phase(LimitPhase::Due);
             self.record_line(EntryKind::State, "the limit should be over");
@@ -271,6 +288,14 @@ impl Session {
         }
     }
 
+    /// The record shows a prompt that no hook has told of.
+    pub(super) fn prompt_recorded_at_limit(&mut self, came: Came, at: Option<Timestamp>) {
+        let holds = self.rec.limited().map(|limit| limit.since);
+        if holds.is_some_and(|since| at.is_some_and(|at| at > since)) && came == Came::Prompt {
+            self.turn_began_at_limit();
+        }
+    }
+
     /// The turn has ended well, or in a way that no time heals.
     pub(super) fn limit_is_over(&mut self) {
         if self.rec.limit.is_some() {
@@ -297,8 +322,9 @@ impl Session {
         if self.flight_purpose() == Purpose::Resume {
             let flying = self.rec.flight.as_ref();
             let unwanted = flying.is_some_and(|flight| {
-                let first = flight.messages.first();
-                first != wanted.as_ref() && flight.phase.touched_agent() && !flight.may_be_entered()
+                let pasted = flight.way == Way::Paste && flight.phase.touched_agent();
+                let other = flight.messages.first() != wanted.as_ref();
+                other && pasted && flight.messages.len() == 1 && !flight.may_be_entered()
             });
             if unwanted {
                 self.retract(now); // it stands in the composer, and nobody has pressed Enter

@@ -17,12 +17,13 @@ impl Session {
     pub(super) fn facts(&mut self, facts: Vec<Fact>, now: Timestamp) {
         for fact in facts {
             match fact {
-                Fact::UserText { text, at, .. } => {
+                Fact::UserText { text, came, at } => {
                     self.record_shows(&text, at, now);
                     self.prompt_proves(&text, at, Proof::Transcript, now);
                     let new = at.is_none_or(|at| at >= self.rec.since);
                     if new && self.rec.state == State::Idle {
                         self.ask(now); // a turn began, and its hook is late or lost
+                        self.prompt_recorded_at_limit(came, at);
                     }
                 }
                 Fact::Labelled { text, label } => self.labelled(&text, &label),

@@ -81,6 +81,7 @@ impl World {
 
     /// The agent takes a text for a command of its own.
     pub(super) fn check_command(&mut self, text: &str) {
+        self.command_was_run();
         self.check.said += 1;
         let base = self.check.said * 1_000_000;
         for no in 0..self.sent.len() {
@@ -226,6 +227,9 @@ impl World {
         if let Some(open) = self.handoff_unsettled() {
             return Some(open);
         }
+        if let Some(limited) = self.limits_unsettled() {
+            return Some(limited);
+        }
         if let Some(unknown) = self.monitor_unsettled() {
             return Some(unknown);
         }
@@ -276,7 +280,9 @@ impl World {
         if self.options.active_ms == 0 && self.failed.is_none() {
             self.calm = true;
         }
-        let limit = self.options.active_ms + SETTLE_MS;
+        // pauses after limits of which nobody told the end are long, and a machine sleeps for hours
+        let pauses = self.options.limits.as_ref().map_or(0, |_| 100 * 3_600_000);
+        let limit = self.options.active_ms + SETTLE_MS + pauses;
         let settled = self.run_until(limit, |w| w.failed.is_some() || w.unsettled().is_none());
         if self.failed.is_some() {
             return;
@@ -358,6 +364,7 @@ impl World {
         self.check_order(order);
         self.handoff_accounts();
         self.monitor_accounts();
+        self.limits_accounts();
     }
 
     /// Nobody is overtaken by a message that came later and is not more pressing. Accepted order is

@@ -394,6 +394,9 @@ impl World {
         }
         let daemon = &mut self.daemon;
         daemon.journal.record.clone_from(daemon.session.record());
+        if self.options.mutation == Mutation::LimitInMemory {
+            daemon.journal.record.limit = None;
+        }
         for change in &outcome.messages {
             match change {
                 MessageChange::New(message) => {
@@ -435,7 +438,7 @@ impl World {
     }
 
     pub(super) fn tick(&mut self) {
-        if !self.daemon.up || self.daemon.tick_at != Some(self.now) {
+        if !self.daemon.up || self.daemon.tick_at.is_none_or(|at| at > self.now) {
             return;
         }
         self.daemon.tick_at = None;

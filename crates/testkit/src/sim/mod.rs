@@ -22,7 +22,7 @@
 //! A composer may show something else than was pasted for as long as it stands there, and an agent
 //! may strip characters of what it takes.
 //!
-//! Not played: reports of older scripts, windows of several sizes, shell mode, texts that are spilled to files, full disks, and
+//! Not played: machines that are suspended within a delivery or a handoff, reports of older scripts, windows of several sizes, shell mode, texts that are spilled to files, full disks, and
 //! two people. A person never replaces a pasted text by one of
 //! the same length between the look and the key: the guard could not tell. An agent without a status
 //! file whose hooks are all lost after an unheard `/clear`, while a person submits our text, gets it
@@ -38,6 +38,7 @@ mod handoff;
 mod handoff_check;
 mod hooks;
 mod life;
+mod limits;
 mod monitor;
 mod monitor_check;
 mod options;
@@ -50,6 +51,7 @@ mod watched;
 mod world;
 
 pub use agent::{Agent, Batch, Stage, TurnPlan};
+pub use limits::Limits;
 pub use monitor::Usage;
 pub use options::{Faults, Mutation, Options, Person};
 pub use rng::Rng;

@@ -50,6 +50,7 @@ impl Usage {
 impl World {
     /// The session's thresholds, whenever it is made.
     pub(super) fn set_monitor(&self, session: &mut Session) {
+        self.set_limits(session);
         if let Some(usage) = &self.options.usage {
             session.set_monitor(usage.monitor.clone());
         }

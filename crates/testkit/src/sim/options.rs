@@ -1,5 +1,6 @@
 //! What a schedule is made of: which agent, how often each fault happens, what people do.
 
+use super::limits::Limits;
 use super::monitor::Usage;
 use super::rng::Rng;
 use sm_core::AgentKind;
@@ -23,6 +24,8 @@ pub struct Options {
     pub locks: bool,
     /// How the context fills; `None`: nobody tells.
     pub usage: Option<Usage>,
+    /// The provider's limits; `None`: it has none.
+    pub limits: Option<Limits>,
     pub mutation: Mutation,
     /// kill -9 at exactly this one of the points before and after journal writes and effects.
     pub crash_at: Option<u64>,
@@ -150,6 +153,10 @@ pub enum Mutation {
     BoundaryUnread,
     /// That a compaction begins is not told to the session.
     CompactionHidden,
+    /// A limit is kept in memory until something else is journaled.
+    LimitInMemory,
+    /// Every limit is told to be over at once.
+    ResetMisread,
 }
 
 impl Options {
@@ -165,6 +172,7 @@ impl Options {
             handoffs: 0,
             locks: true,
             usage: None,
+            limits: None,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
@@ -248,6 +256,7 @@ impl Options {
             handoffs: 0,
             locks: true,
             usage: None,
+            limits: None,
             mutation: Mutation::None,
             crash_at: None,
             trace: false,
@@ -327,10 +336,25 @@ impl Options {
         options
     }
 
+    /// A schedule in which the provider refuses turns; in one of three with handoffs as well.
+    pub fn limits_of_seed(seed: u64) -> Self {
+        let mut options = match seed % 3 {
+            0 => Self::handoffs_of_seed(seed),
+            _ => Self::of_seed(seed),
+        };
+        if options.agent == AgentKind::Generic {
+            options.agent = AgentKind::Codex;
+        }
+        options.person.prompts = options.person.prompts.max(120);
+        options.limits = Some(Limits::of_seed(seed));
+        options
+    }
+
     /// Where such a schedule is played.
     pub fn test(&self) -> &'static str {
         match self.handoffs {
             _ if self.usage.is_some() => "monitor",
+            _ if self.limits.is_some() => "limits",
             0 => "simulation",
             _ => "handoffs",
         }

@@ -172,6 +172,7 @@ impl World {
             self.person_settles();
             return;
         }
+        self.limits_look_around();
         let person = self.options.person.clone();
         let generic = self.agent.kind == sm_core::AgentKind::Generic;
         if self.rng.chance(person.prompts) && !generic {

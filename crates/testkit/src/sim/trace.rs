@@ -43,6 +43,9 @@ pub struct Stats {
     pub compactions: u64,
     pub held_up: u64,
     pub recoveries: u64,
+    /// Turns that the provider refused, and times the agent was told to go on.
+    pub limits: u64,
+    pub words_to_go_on: u64,
 }
 
 impl Stats {
@@ -78,6 +81,8 @@ impl Stats {
         self.compactions += other.compactions;
         self.held_up += other.held_up;
         self.recoveries += other.recoveries;
+        self.limits += other.limits;
+        self.words_to_go_on += other.words_to_go_on;
     }
 }
 

@@ -84,6 +84,7 @@ impl World {
             self.agent.current
         );
         self.check_said(text);
+        self.check_word(text);
     }
 
     pub(super) fn write(&mut self, fact: Fact) {
@@ -352,6 +353,11 @@ impl World {
                 broken: Some(reason),
                 at,
             });
+            self.kill_mailboxes();
+            self.become_idle(false);
+            return;
+        }
+        if self.is_refused() {
             self.kill_mailboxes();
             self.become_idle(false);
             return;

@@ -5,6 +5,7 @@ use super::check::Checker;
 use super::daemon::{Daemon, Input};
 use super::handoff_check::Handoffs;
 use super::hooks::{HookRun, Mailbox};
+use super::limits::Provider;
 use super::options::Options;
 use super::rng::Rng;
 use super::trace::{Failure, Stats};
@@ -178,6 +179,7 @@ pub struct World {
     pub(super) check: Checker,
     pub(super) handoffs: Handoffs,
     pub(super) watch: Watch,
+    pub(super) provider: Provider,
     pub(super) stats: Stats,
     pub(super) trace: VecDeque<String>,
     pub(super) failed: Option<String>,
@@ -209,6 +211,9 @@ impl World {
         if let Some(usage) = &options.usage {
             session.set_monitor(usage.monitor.clone());
         }
+        if let Some(limits) = &options.limits {
+            session.set_limits(limits.policy);
+        }
         Self {
             now: EPOCH,
             seq: 0,
@@ -227,6 +232,7 @@ impl World {
             check: Checker::default(),
             handoffs: Handoffs::default(),
             watch: Watch::default(),
+            provider: Provider::default(),
             stats: Stats::default(),
             trace: VecDeque::new(),
             failed: None,

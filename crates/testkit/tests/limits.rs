@@ -1,0 +1,134 @@
+//! Schedules of the simulation in which the provider refuses turns for a while: many random ones with
+//! crashes and suspended machines, every crash point of a limit, and proofs that the checks notice a
+//! broken driver.
+//!
+//! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
+//! from `SM_SIM_SEED` on.
+
+mod common;
+
+use common::{message, tools};
+use sm_core::AgentKind;
+use sm_core::message::Mode;
+use sm_testkit::sim::{Act, Limits, Mutation, Options, World};
+
+const OF_SEED: common::OfSeed = Options::limits_of_seed;
+
+#[test]
+fn replay() {
+    common::replay(OF_SEED);
+}
+
+#[test]
+#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
+fn soak() {
+    assert!(common::soak(OF_SEED).words_to_go_on > 0);
+}
+
+/// Several tests, so that they run side by side.
+macro_rules! schedules {
+    ($($name:ident: $part:expr;)*) => {
+        $(#[test]
+        fn $name() {
+            const COUNT: u64 = 5_000;
+            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
+            println!("{stats:?}");
+            assert!(stats.limits > COUNT && stats.words_to_go_on > COUNT / 5, "{stats:?}");
+            assert!(stats.crashes > COUNT / 4, "{stats:?}");
+        })*
+    };
+}
+
+schedules! {
+    limits_1: 0;
+    limits_2: 1;
+    limits_3: 2;
+    limits_4: 3;
+}
+
+// ── the checks can fail
+
+fn noticed(mutation: Mutation, within: u64) -> String {
+    common::noticed(OF_SEED, mutation, within)
+}
+
+#[test]
+fn a_limit_that_is_only_in_memory_is_noticed() {
+    let mut options = limited(AgentKind::Claude);
+    options.mutation = Mutation::LimitInMemory;
+    let went_on = |point| {
+        let mut options = options.clone();
+        options.crash_at = point;
+        let mut world = refused(World::new(7, options).idle());
+        world.run_for(120_000);
+        world
+    };
+    let points = went_on(None).stats().crash_points;
+    let forgotten = (1..=points).filter(|point| went_on(Some(*point)).words_to_go_on() == 0);
+    assert!(forgotten.count() > 0, "{points} points");
+}
+
+#[test]
+fn a_word_to_go_on_before_the_limit_is_over_is_noticed() {
+    let what = noticed(Mutation::ResetMisread, 500);
+    assert!(what.contains("before the limit is over"), "{what}");
+}
+
+#[test]
+fn effects_before_the_journal_are_noticed() {
+    noticed(Mutation::JournalAfterEffects, 1_000);
+}
+
+// ── one limit
+
+fn limited(agent: AgentKind) -> Options {
+    let mut options = Options::calm(agent);
+    options.limits = Some(Limits::quiet());
+    options
+}
+
+/// A turn with tools is cut off by a limit of a minute.
+fn refused(mut world: World) -> World {
+    world.plan_turn(tools(2, 300));
+    world.plan_turn(tools(1, 300));
+    world.refuse_for(60_000);
+    world.prompt("work");
+    assert!(world.run_until(10_000, |world| world.stats().limits > 0));
+    world
+}
+
+#[test]
+fn killed_at_every_point_of_a_limit_it_goes_on_once() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let scene = |world: World| {
+            let mut world = refused(world.idle());
+            world.send_as(message(0, Mode::Sequential));
+            world.run_for(120_000);
+            world
+        };
+        common::with_every_crash(
+            &limited(agent),
+            |world| world,
+            scene,
+            20,
+            |world| {
+                assert_eq!(world.words_to_go_on(), 1, "{agent:?}");
+                assert_eq!(world.arrived(0), 1);
+            },
+        );
+    }
+}
+
+#[test]
+fn a_person_who_goes_on_is_not_told_again() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        let mut world = refused(World::new(7, limited(agent)).idle());
+        world.run_for(20_000);
+        world.act(Act::Nudge);
+        world.run_for(200_000);
+        let world = common::settle(world);
+        // refused again, and the word to go on is about that turn
+        assert!(world.stats().limits <= 2);
+        assert!(world.words_to_go_on() <= 1);
+    }
+}
