@@ -82,7 +82,7 @@ impl Session {
     ) {
         let about_call = match need {
             PersonNeed::Permission(_) | PersonNeed::Question => true,
-            PersonNeed::FirstRun(_) => false,
+            PersonNeed::Limit | PersonNeed::FirstRun(_) => false,
         };
         let same_dialog = about_call
             && self.rec.turn_open
@@ -139,9 +139,17 @@ impl Session {
     /// A dialog told of itself while the session is known to wait: the one that is known, with more
     /// words, or another one.
     fn asked_meanwhile(&mut self, need: PersonNeed, call: ToolCall) {
+        let is_waiting_for_it = self.rec.state == State::Waiting(need.clone());
         let pending = &mut self.rec.calls.pending;
         // hook and record may call the same tool by two names
         let known = pending.iter().any(|asked| asked.text == call.text);
+        if known && pending.len() == 1 && !is_waiting_for_it {
+            // a dialog that was seen before it was named: its own hook says best what it is
+            self.rec.state = State::Waiting(need.clone());
+            self.rec.why = self.asks(&need);
+            self.journal();
+            return;
+        }
         if known || pending.len() >= MOST {
             return;
         }
@@ -180,6 +188,7 @@ impl Session {
                 }
             }
             PersonNeed::Question => "it asks a question".to_string(),
+            PersonNeed::Limit => "it asks what to do about its provider's limit".to_string(),
             PersonNeed::FirstRun(what) => return format!("it shows a first-run dialog ({what})"),
         };
         match call.map(|call| shown::cut(&call.text, IN_A_SENTENCE)) {
@@ -195,7 +204,7 @@ impl Session {
     pub(super) fn announce_dialog(&mut self, need: &PersonNeed, why: &str, now: Timestamp) {
         let words_may_come = match need {
             PersonNeed::Permission(_) | PersonNeed::Question => true,
-            PersonNeed::FirstRun(_) => false,
+            PersonNeed::Limit | PersonNeed::FirstRun(_) => false,
         };
         if words_may_come && self.rec.calls.pending.is_empty() {
             let latest = now.plus(WORDS_PATIENCE);

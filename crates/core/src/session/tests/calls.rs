@@ -82,6 +82,28 @@ fn a_question_is_told_in_its_words() {
     assert!(b.why().chars().count() < 300, "a sentence stays short");
 }
 
+/// The record names the call as soon as it is written, which may be before the hook comes.
+#[test]
+fn a_question_that_the_record_names_first_is_none_about_a_permission() {
+    let mut b = Bench::working();
+    b.wait(3_000);
+    b.shows_dialog();
+    b.on(Event::Facts(vec![Fact::ToolCalled {
+        id: "1".into(),
+        call: call("AskUserQuestion", "Which database?"),
+    }]));
+    let outcome = b.hook(Signal::PersonNeeded {
+        need: PersonNeed::Question,
+        call: Some(call("AskUserQuestion", "Which database?")),
+    });
+    assert_eq!(b.why(), "it asks a question: Which database?");
+    assert_eq!(
+        b.session.record().state,
+        crate::State::Waiting(PersonNeed::Question)
+    );
+    assert!(notices(&outcome).is_empty(), "it was told");
+}
+
 #[test]
 fn a_source_with_fewer_words_takes_none_away_and_one_with_more_adds_them() {
     let mut b = Bench::working();
