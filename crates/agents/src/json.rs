@@ -29,6 +29,11 @@ pub fn time(value: &Value) -> Option<Timestamp> {
     Timestamp::parse(value.as_str()?)
 }
 
+/// Unix time in seconds.
+pub fn seconds(unix: i64) -> Option<Timestamp> {
+    unix.checked_mul(1_000).map(Timestamp)
+}
+
 /// The string value of `key` near the start of a JSON text that was cut off: the spool keeps only
 /// the beginning of a huge payload, and both programs write their ids first.
 pub fn salvage(body: &[u8], key: &str) -> Option<String> {

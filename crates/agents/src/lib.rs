@@ -21,6 +21,7 @@ pub mod native;
 pub mod own_tools;
 pub mod parsed;
 pub mod paste;
+mod refusal;
 mod sgr;
 mod shell;
 pub mod surgery;

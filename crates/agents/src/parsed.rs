@@ -1,6 +1,7 @@
 //! What one hook call said, in words that are the same for every agent.
 
 use sm_core::ids::ConversationId;
+use sm_core::limit::UsageWindow;
 use sm_core::signal::{Origin, Signal};
 
 /// One hook call, read. There is always a signal: what cannot be read is `Signal::Other`.
@@ -12,6 +13,8 @@ pub struct Parsed {
     /// was is known only to whoever received the call.
     pub origin_hint: Option<Origin>,
     pub signal: Signal,
+    /// How much of what the provider allows is used, where the call says so.
+    pub windows: Vec<UsageWindow>,
     /// What was odd about the payload, for the log.
     pub warnings: Vec<String>,
 }
@@ -22,6 +25,7 @@ impl Parsed {
             conversation: None,
             origin_hint: None,
             signal: Signal::Other(what.into()),
+            windows: Vec::new(),
             warnings: Vec::new(),
         }
     }

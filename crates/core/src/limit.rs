@@ -12,6 +12,8 @@ const USAGE_PAUSES: [i64; 4] = [900_000, 1_800_000, 3_600_000, 3_600_000];
 const JITTER: i64 = 20_000;
 /// A provider's clock and ours differ.
 const AFTER_RESET: i64 = 3_000;
+/// An agent that goes on by itself does so within a minute or two; it comes first.
+const AFTER_ITS_OWN: i64 = 180_000;
 /// A reset farther away is not one that anybody was told.
 const FARTHEST: i64 = 35 * 86_400_000;
 /// From so much of a window on it is the one that is used up.
@@ -24,7 +26,7 @@ const LONGEST_TEXT: usize = 300;
 pub enum LimitKind {
     /// So much is allowed in a time, and it is used up.
     Usage,
-    /// It has too much to do.
+    /// It has too much to do, or was asked too often.
     Overloaded,
     /// It was not reached.
     Network,
@@ -42,7 +44,7 @@ impl LimitKind {
     pub fn told(self) -> &'static str {
         match self {
             Self::Usage => "its provider's usage limit is reached",
-            Self::Overloaded => "its provider is overloaded",
+            Self::Overloaded => "its provider takes no requests for now",
             Self::Network => "its provider cannot be reached",
         }
     }
@@ -82,6 +84,9 @@ pub struct ProviderLimit {
     pub resets_at: Option<(Timestamp, ResetSource)>,
     /// In the words of whoever told it.
     pub text: String,
+    /// The agent says that it will go on by itself.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub continues_itself: bool,
 }
 
 impl ProviderLimit {
@@ -90,6 +95,7 @@ impl ProviderLimit {
             kind,
             resets_at: None,
             text: text.chars().take(LONGEST_TEXT).collect(),
+            continues_itself: false,
         }
     }
     #[must_use]
@@ -207,7 +213,11 @@ pub fn wait_until(
         Some((at, _)) if at <= now && tries > 0 => (assumed, ResetSource::Assumed),
         Some((at, source)) => {
             let soonest = now.plus(if tries > 0 { PAUSES[0] } else { 0 });
-            (at.max(soonest).plus(AFTER_RESET + jitter), source)
+            let later = match limit.continues_itself {
+                true => AFTER_ITS_OWN,
+                false => AFTER_RESET,
+            };
+            (at.max(soonest).plus(later + jitter), source)
         }
         None => (assumed, ResetSource::Assumed),
     }

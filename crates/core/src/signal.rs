@@ -132,6 +132,8 @@ pub enum PersonNeed {
     Permission(String),
     /// A question, a plan to approve, a picker.
     Question,
+    /// What to do about a limit of the provider that it has met.
+    Limit,
     /// A first-run dialog: folder trust, API key, hooks to review, login.
     FirstRun(String),
 }

@@ -4,7 +4,7 @@
 
 use crate::actor::Wake;
 use crate::hub::Handle;
-use crate::tool_calls;
+use crate::{clock, limits, tool_calls};
 use sm_agents::kind::{self, Tail};
 use sm_client::files;
 use sm_core::signal::{Fact, StatusReading};
@@ -99,6 +99,7 @@ impl Sources {
                 Ok(mut facts) => {
                     if !facts.is_empty() {
                         tool_calls::in_facts(&mut facts);
+                        limits::in_facts(&mut facts, clock::now());
                         tell(facts);
                     }
                     Ok(Reach::End)

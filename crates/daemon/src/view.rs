@@ -85,7 +85,7 @@ fn waiting_for(record: &Record) -> Option<WaitingView> {
     };
     let (kind, tool) = match need {
         PersonNeed::Permission(tool) => ("permission", Some(tool)),
-        PersonNeed::Question => ("question", None),
+        PersonNeed::Question | PersonNeed::Limit => ("question", None),
         PersonNeed::FirstRun(what) => ("first_run", Some(what)),
     };
     let asked = record.calls.pending.first();

@@ -1,13 +1,15 @@
 //! Claude Code's hook payloads, and what its hooks print.
 
 use super::settings::mailbox_text;
-use crate::json::{conversation, owned, salvage, short, text};
+use crate::json::{conversation, owned, salvage, seconds, short, text};
 use crate::parsed::{Parsed, event};
+use crate::refusal::{Called, refusal};
 use crate::tool_call::{asked_about, describe};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use sm_core::effect::Answer;
 use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::limit::UsageWindow;
 use sm_core::signal::{
     BreakReason, ContextSource, EndReason, Origin, PersonNeed, Signal, UsageSample, UsageSource,
 };
@@ -33,6 +35,7 @@ struct Payload {
     error_details: Value,
     last_assistant_message: Value,
     context_window: Value,
+    rate_limits: Value,
 }
 
 /// Reads a hook call. Never fails.
@@ -64,6 +67,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
         conversation: conversation_of(&payload),
         origin_hint: origin(event, &payload),
         signal,
+        windows: windows(&payload.rate_limits),
         warnings,
     }
 }
@@ -115,7 +119,7 @@ fn signal(event: &str, payload: &Payload, tool_input: &Value, at: Timestamp) -> 
                 .map(|tasks| tasks.iter().take(TASKS).map(task).collect())
                 .unwrap_or_default(),
         },
-        "StopFailure" => Signal::TurnBroken(BreakReason::ApiError(failure(payload))),
+        "StopFailure" => Signal::TurnBroken(failure(payload)),
         "PreCompact" => Signal::CompactionStarting {
             automatic: text(&payload.trigger) == Some("auto"),
         },
@@ -185,13 +189,45 @@ fn notification(payload: &Payload) -> Signal {
     }
 }
 
-fn failure(payload: &Payload) -> String {
+fn failure(payload: &Payload) -> BreakReason {
     let kind = text(&payload.error).unwrap_or("unknown");
     let said = text(&payload.error_details).or(text(&payload.last_assistant_message));
-    match said {
-        Some(said) => format!("{}: {}", short(kind, 60), short(said, 300)),
-        None => short(kind, 60),
+    match refused(kind, None, said.unwrap_or_default()) {
+        BreakReason::ApiError(_) => BreakReason::ApiError(match said {
+            Some(said) => format!("{}: {}", short(kind, 60), short(said, 300)),
+            None => short(kind, 60),
+        }),
+        limit => limit,
     }
+}
+
+/// `error`: what Claude calls it, in hook and record alike.
+pub(super) fn refused(error: &str, status: Option<u64>, said: &str) -> BreakReason {
+    let called = match error {
+        // of an account's own limits it speaks in its own words, of others it hands on what was said
+        "rate_limit" if said.starts_with("API Error") => Called::Busy,
+        "rate_limit" => Called::UsageLimit,
+        "overloaded" => Called::Busy,
+        "server_error" => Called::Unanswered,
+        _ => Called::Other,
+    };
+    refusal(called, status, said)
+}
+
+/// The status line's windows: `{"five_hour": {"used_percentage": 100, "resets_at": 1795108770}}`.
+fn windows(limits: &Value) -> Vec<UsageWindow> {
+    let Some(limits) = limits.as_object() else {
+        return Vec::new();
+    };
+    let known = limits.iter().filter_map(|(name, window)| {
+        let resets_at = window.get("resets_at").and_then(Value::as_i64);
+        Some(UsageWindow {
+            name: short(name, 40),
+            used_percentage: window.get("used_percentage")?.as_f64()?,
+            resets_at: resets_at.and_then(seconds),
+        })
+    });
+    known.take(WINDOWS).collect()
 }
 
 /// The status line's own numbers. All zero after a compaction until the next response: unknown.
@@ -243,6 +279,8 @@ pub fn answer(event: &str, answer: &Answer, shown: Option<&str>) -> Vec<u8> {
     printed.to_string().into_bytes()
 }
 
+/// Windows of the provider that are told of.
+const WINDOWS: usize = 8;
 /// Background tasks that are told of, and characters of each.
 const TASKS: usize = 20;
 const TASK: usize = 120;

@@ -9,7 +9,7 @@ use crate::wrapped::{shows, unwrapped};
 use sm_core::signal::{Activity, Composer, PersonNeed};
 
 /// What a screen without a composer says, and what it means; the first that is found counts.
-const DIALOGS: [(&str, Need); 13] = [
+const DIALOGS: [(&str, Need); 14] = [
     ("trust this folder", Need::FirstRun("folder trust")),
     ("Do you trust the files", Need::FirstRun("folder trust")),
     ("use this API key?", Need::FirstRun("API key")),
@@ -21,6 +21,7 @@ const DIALOGS: [(&str, Need); 13] = [
         "Bypass Permissions mode",
         Need::FirstRun("permission mode warning"),
     ),
+    ("Stop and wait for limit to reset", Need::Limit),
     ("Do you want to ", Need::Permission),
     ("Would you like to proceed?", Need::Question),
     ("Enter to select", Need::Question),
@@ -32,6 +33,7 @@ enum Need {
     FirstRun(&'static str),
     Permission,
     Question,
+    Limit,
 }
 
 /// A dialog stands at the bottom; what the conversation above says is not part of it.
@@ -223,6 +225,7 @@ fn dialog(texts: &[String]) -> Activity {
                 Need::FirstRun(what) => PersonNeed::FirstRun((*what).to_owned()),
                 Need::Permission => PersonNeed::Permission(String::new()),
                 Need::Question => PersonNeed::Question,
+                Need::Limit => PersonNeed::Limit,
             });
         }
     }

@@ -4,12 +4,14 @@
 //! answered stays in it although it was taken out of the conversation: only an assistant record
 //! after it proves that the model got it.
 
+use super::hooks::refused;
 use super::settings::{MAILBOX_HEAD, MAILBOX_SUMMARY, mailbox_text};
-use crate::json::{short, time};
+use crate::json::{seconds, short, time};
 use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::limit::ResetSource;
 use sm_core::lines::{Lines, MAX_LINE};
 use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
 
@@ -56,6 +58,11 @@ struct Record {
     compact_summary: Value,
     #[serde(rename = "isApiErrorMessage")]
     api_error: Value,
+    error: Value,
+    #[serde(rename = "apiErrorStatus")]
+    status: Value,
+    #[serde(rename = "apiErrorParams")]
+    error_params: Value,
     #[serde(rename = "sessionId")]
     session: Value,
     timestamp: Value,
@@ -232,10 +239,8 @@ fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &m
     *ended = false;
     if record.api_error == Value::Bool(true) {
         let said = content_text(&record.message.content).unwrap_or_default();
-        facts.push(Fact::TurnEnded {
-            broken: Some(BreakReason::ApiError(short(&said, 300))),
-            at,
-        });
+        let broken = Some(broken_by(record, &said));
+        facts.push(Fact::TurnEnded { broken, at });
         *ended = true;
         return;
     }
@@ -257,6 +262,22 @@ fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &m
     if let Some(sample) = usage(&record.message.usage, at) {
         facts.push(Fact::Usage(sample));
     }
+}
+
+fn broken_by(record: &Record, said: &str) -> BreakReason {
+    let error = record.error.as_str().unwrap_or("unknown");
+    let reason = refused(error, record.status.as_u64(), said);
+    let BreakReason::Limit(mut limit) = reason else {
+        return reason;
+    };
+    // Versions that write down when an account's limit ends go on by themselves then, unless the
+    // user has switched that off.
+    let resets_at = record.error_params.pointer("/rate_limit_info/resetsAt");
+    if let Some(at) = resets_at.and_then(Value::as_i64).and_then(seconds) {
+        limit = limit.resetting(Some(at), ResetSource::Transcript);
+        limit.continues_itself = true;
+    }
+    BreakReason::Limit(limit)
 }
 
 /// Input tokens of the last request: the program's own measure of how full the context is.

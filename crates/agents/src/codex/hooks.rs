@@ -84,6 +84,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
         conversation: conversation(&payload.session_id),
         origin_hint: origin(event, &payload),
         signal,
+        windows: Vec::new(),
         warnings,
     }
 }

@@ -41,6 +41,8 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
     }
     let mut config = |setting: String| argv.extend(["-c".to_owned(), setting]);
     config("check_for_update_on_startup=false".to_owned());
+    // asked at every limit, in front of a composer that is typed into as soon as the limit is over
+    config("notice.hide_rate_limit_model_nudge=true".to_owned());
     let mut trusted = Vec::new();
     for event in EVENTS {
         let command = shell::hook([request.hook_program.as_str(), "codex", event]);
@@ -160,16 +162,18 @@ mod tests {
         let launch = launch(&request(Start::New(None), &["-m", "x"], Some("/help"))).unwrap();
         let argv = &launch.argv;
         assert_eq!(
-            argv[..4],
+            argv[..6],
             [
                 "codex",
                 "--no-daemon",
                 "-c",
-                "check_for_update_on_startup=false"
+                "check_for_update_on_startup=false",
+                "-c",
+                "notice.hide_rate_limit_model_nudge=true"
             ]
         );
         assert_eq!(
-            argv[5],
+            argv[7],
             r#"hooks.SessionStart=[{hooks=[{type="command",command="exec '/a \"b\"/sm-hook' codex SessionStart",timeout=3}]}]"#
         );
         assert_eq!(

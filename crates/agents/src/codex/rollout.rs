@@ -1,10 +1,12 @@
 //! Codex's record of a conversation (its rollout file), read as it grows.
 
-use crate::json::{short, time};
+use crate::json::{seconds, short, time};
+use crate::refusal::{Called, refusal};
 use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
 use serde_json::Value;
 use sm_core::ids::{ConversationId, Timestamp};
+use sm_core::limit::UsageWindow;
 use sm_core::lines::{Lines, MAX_LINE};
 use sm_core::signal::{BreakReason, Came, Fact, UsageSample, UsageSource};
 
@@ -52,6 +54,7 @@ struct Payload {
     reason: Value,
     error: Value,
     info: Value,
+    rate_limits: Value,
     name: Value,
     call_id: Value,
     arguments: Value,
@@ -241,7 +244,8 @@ fn event(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &m
         Some("task_complete") => {
             *in_turn = false;
             let broken = payload.error.get("message").map(|message| {
-                BreakReason::ApiError(short(message.as_str().unwrap_or("unknown"), 300))
+                let info = payload.error.get("codex_error_info");
+                refused(info, message.as_str().unwrap_or("unknown"))
             });
             facts.push(Fact::TurnEnded { broken, at });
         }
@@ -256,9 +260,54 @@ fn event(payload: &Payload, at: Option<Timestamp>, in_turn: &mut bool, facts: &m
                 at,
             });
         }
-        Some("token_count") => facts.extend(usage(&payload.info, at).map(Fact::Usage)),
+        Some("token_count") => {
+            facts.extend(usage(&payload.info, at).map(Fact::Usage));
+            let windows = windows(&payload.rate_limits);
+            if !windows.is_empty() {
+                facts.push(Fact::Windows(windows));
+            }
+        }
         _ => {}
     }
+}
+
+/// `info`: what Codex calls it, a word or a word with the status of the answer.
+fn refused(info: Option<&Value>, said: &str) -> BreakReason {
+    let word = |info: &Value| match info {
+        Value::String(word) => Some(word.clone()),
+        Value::Object(words) => words.keys().next().cloned(),
+        _ => None,
+    };
+    let word = info.and_then(word).unwrap_or_default();
+    let status = info.and_then(|info| info.get(&word)?.get("http_status_code")?.as_u64());
+    let called = match word.as_str() {
+        "usage_limit_exceeded" => Called::UsageLimit,
+        "server_overloaded" => Called::Busy,
+        "http_connection_failed"
+        | "response_stream_connection_failed"
+        | "response_stream_disconnected"
+        | "response_too_many_failed_attempts"
+        | "internal_server_error" => Called::Unanswered,
+        _ => Called::Other,
+    };
+    refusal(called, status, said)
+}
+
+/// What an account has used of what it is allowed.
+fn windows(limits: &Value) -> Vec<UsageWindow> {
+    let window = |name: &str| {
+        let window = limits.get(name)?;
+        let resets_at = window.get("resets_at").and_then(Value::as_i64);
+        Some(UsageWindow {
+            name: name.to_owned(),
+            used_percentage: window.get("used_percent")?.as_f64()?,
+            resets_at: resets_at.and_then(seconds),
+        })
+    };
+    ["primary", "secondary"]
+        .into_iter()
+        .filter_map(window)
+        .collect()
 }
 
 /// The program keeps this many tokens out of its own percentage.

@@ -31,7 +31,9 @@ pub fn encode(status: &StatusReading) -> Vec<u8> {
     let (activity, waiting_for) = match &status.activity {
         Activity::Busy => ("busy", None),
         Activity::Waiting(PersonNeed::Permission(tool)) => ("waiting", Some(tool.as_str())),
-        Activity::Waiting(PersonNeed::Question | PersonNeed::FirstRun(_)) => ("waiting", None),
+        Activity::Waiting(PersonNeed::Question | PersonNeed::Limit | PersonNeed::FirstRun(_)) => {
+            ("waiting", None)
+        }
         Activity::Idle | Activity::IdleOrWaiting | Activity::Unknown => ("idle", None),
     };
     let body = json!({

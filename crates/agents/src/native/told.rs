@@ -136,6 +136,7 @@ pub fn parse_hook(event: &str, body: &[u8], at: Timestamp) -> Parsed {
             }
             (false, other) => Signal::Other(short(other, 80)),
         },
+        windows: Vec::new(),
         warnings,
     }
 }

@@ -3,19 +3,25 @@
 //! when the limit is over, unless something else has happened by then.
 
 use super::{Session, State};
-use crate::effect::{EntryKind, NoticeKind};
+use crate::effect::{Effect, EntryKind, Key, NoticeKind};
 use crate::ids::{MessageId, Timestamp};
 use crate::limit::{
     LimitPhase, LimitPolicy, Limited, ProviderLimit, ResetSource, UsageWindow, in_words, wait_until,
 };
 use crate::message::{Message, Purpose, Way};
-use crate::signal::Came;
+use crate::signal::{Activity, Came, Evidence, PersonNeed};
 use crate::words;
 
 /// A record may tell of a limit before or after the other signs that the turn is over.
 const TOLD_LATE: i64 = 10_000;
 /// Windows that are kept.
 const WINDOWS: usize = 8;
+/// So long after Escape a dialog is gone.
+const DIALOG_CLOSES: i64 = 1_500;
+/// A dialog that stays after so many is one for a person.
+const MOST_ESCAPES: u32 = 5;
+/// Of no delivery.
+const NO_FLIGHT: u64 = 0;
 
 impl Session {
     /// What is done about limits; from the configuration, whenever that is read.
@@ -53,6 +59,11 @@ impl Session {
             .take()
             .filter(|before| before.phase == LimitPhase::Trying);
         let tries = again.map_or(0, |before| before.tries + 1);
+        self.limit_escapes = 0;
+        if self.limits.resume {
+            let soon = now.plus(DIALOG_CLOSES); // it may ask what to do now
+            self.check_at = Some(self.check_at.map_or(soon, |at| at.min(soon)));
+        }
         let spread = self.spread(tries);
         let (until, source) = wait_until(&limit, &self.rec.windows, tries, spread, now);
         let kind = limit.kind;
@@ -113,6 +124,50 @@ impl Session {
         })
     }
 
+    /// Whether this may be the question what to do about the limit, which is not for a person where
+    /// the session is left alone.
+    pub(super) fn may_ask_about_limit(&self, activity: &Activity) -> bool {
+        let question = matches!(
+            activity,
+            Activity::Waiting(PersonNeed::Question | PersonNeed::Limit)
+        );
+        question && self.answers_limit_dialog()
+    }
+
+    fn answers_limit_dialog(&self) -> bool {
+        let holds = self.rec.limited().is_some();
+        holds && self.limits.resume && self.rec.state == State::Idle
+    }
+
+    /// Some agents ask what to do about a limit. They wait for its end if the question is left, and
+    /// so it is left where nobody is to be asked. True: it is looked at again.
+    pub(super) fn closes_limit_dialog(&mut self, evidence: &Evidence, now: Timestamp) -> bool {
+        let Some(screen) = &evidence.screen else {
+            return false;
+        };
+        let asks = screen.activity == Activity::Waiting(PersonNeed::Limit);
+        if !asks || !self.answers_limit_dialog() || self.limit_escapes >= MOST_ESCAPES {
+            return false;
+        }
+        let again = now.plus(DIALOG_CLOSES);
+        self.check_at = Some(self.check_at.map_or(again, |at| at.min(again)));
+        let pressed = self.escaped_at;
+        if pressed.is_none_or(|at| now.since(at) >= DIALOG_CLOSES) {
+            self.escaped_at = Some(now);
+            self.limit_escapes += 1;
+            self.record_line(
+                EntryKind::State,
+                "its question about the limit was left: nobody is to be asked",
+            );
+            self.effect(Effect::Press {
+                flight: NO_FLIGHT,
+                key: Key::Escape,
+                guard: Some(screen.mark.clone()),
+            });
+        }
+        true
+    }
+
     /// Its id is that of the turn and the try: after a crash it is the same message.
     fn prompt_to_go_on(
         &mut self,
@@ -142,7 +197,7 @@ impl Session {
             && known.turn == self.rec.turn
             && known.phase != LimitPhase::Trying
         {
-            self.refine(limit.resets_at, now);
+            self.refine(Some(limit), now);
             return;
         }
         // its end was known by another sign, and not yet why
@@ -171,22 +226,26 @@ impl Session {
     }
 
     /// A better word for when the limit ends than an assumption.
-    fn refine(&mut self, told: Option<(Timestamp, ResetSource)>, now: Timestamp) {
+    fn refine(&mut self, told: Option<ProviderLimit>, now: Timestamp) {
         let spread = |tries| self.spread(tries);
         let Some(known) = self.rec.limit.as_deref() else {
             return;
         };
+        let continues_itself = told.as_ref().is_some_and(|told| told.continues_itself);
+        let told = told.and_then(|told| told.resets_at);
         let is_sure = told.is_some_and(|(_, source)| source <= ResetSource::Transcript);
         let better = match known.source {
             ResetSource::Assumed => true,
             ResetSource::Sentence => is_sure,
             ResetSource::Agent | ResetSource::Transcript => false,
         };
+        let better = better || (continues_itself && !known.limit.continues_itself);
         if known.phase != LimitPhase::Waiting || !better {
             return;
         }
         let mut limit = known.limit.clone();
         limit.resets_at = told.or(limit.resets_at);
+        limit.continues_itself |= continues_itself;
         let (tries, since) = (known.tries, known.since);
         let (until, source) = wait_until(
             &limit,

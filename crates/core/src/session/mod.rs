@@ -97,6 +97,8 @@ pub struct Session {
     pub(crate) deaf_since: Option<Timestamp>,
     /// When Escape was last ordered: a second one soon after it means something else to an agent.
     pub(crate) escaped_at: Option<Timestamp>,
+    /// How often a question about a limit was left.
+    pub(crate) limit_escapes: u32,
     /// When a conversation that nobody knows was last heard.
     pub(crate) stranger_at: Timestamp,
     /// Since when the agent's process is gone without anybody having reported its end.
@@ -287,6 +289,7 @@ impl Session {
             pressed: None,
             deaf_since: None,
             escaped_at: None,
+            limit_escapes: 0,
             stranger_at: Timestamp(0),
             gone_since: None,
             last_output: None,

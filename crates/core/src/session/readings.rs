@@ -72,6 +72,10 @@ impl Session {
         if !self.rec.state.is_live() || self.rec.process.is_some_and(|own| own != status.process) {
             return;
         }
+        if self.may_ask_about_limit(&status.activity) {
+            self.ask(now); // only the screen tells what it asks
+            return;
+        }
         let compacting = self.rec.state == State::Compacting;
         self.read_status(&status, now, now); // it was read just now
         // (a compaction that was cancelled brings its command back in a moment)
@@ -232,6 +236,9 @@ impl Session {
 
     /// Evidence of several sources, best first, true at some time after `asked_at`.
     fn absorb(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
+        if self.closes_limit_dialog(evidence, now) {
+            return;
+        }
         if let Some(status) = &evidence.status {
             if self.rec.process.is_none_or(|own| own == status.process) {
                 self.read_status(status, asked_at, now);

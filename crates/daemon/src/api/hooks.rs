@@ -7,7 +7,7 @@ use crate::ask::Ask;
 use crate::caller::{self, Connection};
 use crate::hub::{Handle, Hub};
 use crate::watch::Changed;
-use crate::{clock, fault, origin, proof, recovery, tool_calls};
+use crate::{clock, fault, limits, origin, proof, recovery, tool_calls};
 use axum::Extension;
 use axum::body::Bytes;
 use axum::extract::{Path, State};
@@ -18,7 +18,8 @@ use serde_json::{Map, Number, Value, json};
 use sm_agents::kind;
 use sm_agents::parsed::event as own;
 use sm_client::wire;
-use sm_core::signal::{HookCall, Origin, Signal, UsageSample, UsageSource};
+use sm_core::limit::UsageWindow;
+use sm_core::signal::{Fact, HookCall, Origin, Signal, UsageSample, UsageSource};
 use sm_core::{
     AgentKind, Answer, ConversationId, Event, EventId, RequestId, SessionId, Timestamp, WaiterId,
 };
@@ -197,7 +198,7 @@ pub async fn deliver(
         return;
     }
     match call(record, &incoming, at, request) {
-        Some(call) => {
+        Some((call, _)) => {
             let own = matches!(call.origin, Origin::Own | Origin::Unknown);
             let said = kind::reply(record.agent, &incoming.event, &incoming.body);
             if let Some(said) = said.filter(|_| own) {
@@ -309,9 +310,10 @@ fn call(
     incoming: &Incoming,
     at: Timestamp,
     request: Option<RequestId>,
-) -> Option<HookCall> {
+) -> Option<(HookCall, Vec<UsageWindow>)> {
     let mut parsed = kind::parse_hook(record.agent, &incoming.event, &incoming.body, at);
     tool_calls::in_signal(&mut parsed.signal);
+    limits::in_signal(&mut parsed.signal, at);
     for warning in &parsed.warnings {
         tracing::debug!(session = %record.id, %warning, event = %incoming.event, "odd hook payload");
     }
@@ -323,23 +325,27 @@ fn call(
     let id = EventId::new(incoming.id.clone())
         .or_else(|_| EventId::new(clock::random_hex(8)))
         .ok()?;
-    Some(HookCall {
+    let call = HookCall {
         id,
         at,
         conversation: parsed.conversation,
         origin,
         request,
         signal: parsed.signal,
-    })
+    };
+    Some((call, parsed.windows))
 }
 
 /// The status line is answered from its own payload; the sample goes on to the session.
 async fn status_line(hub: &Arc<Hub>, handle: &Handle, incoming: Incoming) -> Response {
     let published = handle.now();
     let at = stamped(incoming.at);
-    let Some(call) = call(&published.record, &incoming, at, None) else {
+    let Some((call, windows)) = call(&published.record, &incoming, at, None) else {
         return nothing();
     };
+    if !windows.is_empty() && matches!(call.origin, Origin::Own | Origin::Unknown) {
+        handle.send(Wake::Event(Event::Facts(vec![Fact::Windows(windows)])));
+    }
     let text = match &call.signal {
         Signal::Usage(UsageSample {
             used_percentage: Some(used),
@@ -356,7 +362,7 @@ async fn mailbox(hub: Shared, handle: Handle, incoming: Incoming) -> Response {
     let (waiter, text) = hub.mailboxes.open(handle.id.clone());
     let record = handle.now().record.clone();
     let at = stamped(incoming.at);
-    let Some(mut call) = call(&record, &incoming, at, None) else {
+    let Some((mut call, _)) = call(&record, &incoming, at, None) else {
         return StatusCode::NO_CONTENT.into_response();
     };
     call.signal = Signal::MailboxOpen { waiter };

@@ -569,11 +569,13 @@ impl World {
                 self.activity_changed();
                 self.next_turn();
             }
-            PersonNeed::Permission(_) | PersonNeed::Question if approve => {
+            PersonNeed::Permission(_) | PersonNeed::Question | PersonNeed::Limit if approve => {
                 self.activity_changed();
                 self.run_tool();
             }
-            PersonNeed::Permission(_) | PersonNeed::Question => self.interrupt(),
+            PersonNeed::Permission(_) | PersonNeed::Question | PersonNeed::Limit => {
+                self.interrupt();
+            }
         }
     }
 
