@@ -103,6 +103,20 @@ impl ProviderLimit {
         self.resets_at = at.map(|at| (at, source));
         self
     }
+    /// A window that is used up tells its end better than a sentence, which is to the minute.
+    #[must_use]
+    pub fn among(mut self, windows: &[UsageWindow], now: Timestamp) -> Self {
+        let is_exact = self
+            .resets_at
+            .is_some_and(|(_, source)| source <= ResetSource::Transcript);
+        if self.kind == LimitKind::Usage
+            && !is_exact
+            && let Some(at) = used_up(windows, now)
+        {
+            self.resets_at = Some((at, ResetSource::Agent));
+        }
+        self
+    }
 }
 
 /// How much of what a provider allows in a time is used.
@@ -191,7 +205,6 @@ impl Limited {
 /// Until when it is waited, and who says so. `spread`: any number that differs between sessions.
 pub fn wait_until(
     limit: &ProviderLimit,
-    windows: &[UsageWindow],
     tries: u32,
     spread: u64,
     now: Timestamp,
@@ -203,12 +216,8 @@ pub fn wait_until(
     };
     let at = (tries as usize).min(pauses.len() - 1);
     let assumed = now.plus(pauses[at] + jitter);
-    let told = limit.resets_at.or_else(|| match limit.kind {
-        LimitKind::Usage => used_up(windows, now).map(|at| (at, ResetSource::Agent)),
-        LimitKind::Overloaded | LimitKind::Network => None,
-    });
-    let told = told.filter(|(at, _)| at.since(now) < FARTHEST);
-    match told {
+    let told = limit.resets_at;
+    match told.filter(|(at, _)| at.since(now) < FARTHEST) {
         // it was over by its own word, and is met again: whoever told it is not asked at once
         Some((at, _)) if at <= now && tries > 0 => (assumed, ResetSource::Assumed),
         Some((at, source)) => {
@@ -271,7 +280,7 @@ mod tests {
     fn a_reset_that_was_told_is_waited_for_and_a_little_more() {
         let limit = usage().resetting(Some(NOW.plus(7_200_000)), ResetSource::Agent);
         for spread in [0, 1, 19_999, 20_000, u64::MAX] {
-            let (until, source) = wait_until(&limit, &[], 0, spread, NOW);
+            let (until, source) = wait_until(&limit, 0, spread, NOW);
             let more = until.since(NOW.plus(7_200_000));
             assert!(
                 (AFTER_RESET..AFTER_RESET + JITTER).contains(&more),
@@ -284,12 +293,18 @@ mod tests {
     #[test]
     fn the_window_that_is_used_up_tells_its_end() {
         let windows = [window(100.0, 3_600_000), window(42.0, 90_000_000)];
-        let (until, source) = wait_until(&usage(), &windows, 0, 0, NOW);
-        assert_eq!(until, NOW.plus(3_600_000 + AFTER_RESET));
-        assert_eq!(source, ResetSource::Agent);
+        let exact = Some((NOW.plus(3_600_000), ResetSource::Agent));
+        assert_eq!(usage().among(&windows, NOW).resets_at, exact);
+        let said = usage().resetting(Some(NOW.plus(3_660_000)), ResetSource::Sentence);
+        assert_eq!(said.among(&windows, NOW).resets_at, exact);
+        let written = usage().resetting(Some(NOW.plus(5)), ResetSource::Transcript);
+        assert_eq!(written.clone().among(&windows, NOW), written);
+        let none = [window(99.0, 3_600_000), window(100.0, -1)];
+        assert_eq!(usage().among(&none, NOW), usage());
         // not for a provider that is overloaded
         let busy = ProviderLimit::new(LimitKind::Overloaded, "529");
-        let (until, source) = wait_until(&busy, &windows, 0, 0, NOW);
+        assert_eq!(busy.clone().among(&windows, NOW), busy);
+        let (until, source) = wait_until(&busy, 0, 0, NOW);
         assert_eq!((until, source), (NOW.plus(60_000), ResetSource::Assumed));
     }
 
@@ -298,7 +313,7 @@ mod tests {
         let limit = ProviderLimit::new(LimitKind::Network, "ECONNREFUSED");
         let mut last = 0;
         for tries in 0..20 {
-            let (until, source) = wait_until(&limit, &[], tries, 0, NOW);
+            let (until, source) = wait_until(&limit, tries, 0, NOW);
             assert_eq!(source, ResetSource::Assumed);
             let pause = until.since(NOW);
             assert!(pause >= last && pause <= 3_600_000, "{pause}");
@@ -310,12 +325,12 @@ mod tests {
     #[test]
     fn a_reset_in_the_past_or_in_a_far_future_is_not_believed_for_ever() {
         let past = usage().resetting(Some(NOW.plus(-5_000)), ResetSource::Agent);
-        let (until, _) = wait_until(&past, &[], 0, 0, NOW);
+        let (until, _) = wait_until(&past, 0, 0, NOW);
         assert_eq!(until, NOW.plus(AFTER_RESET), "the first time it is over");
-        let (until, source) = wait_until(&past, &[], 1, 0, NOW);
+        let (until, source) = wait_until(&past, 1, 0, NOW);
         assert_eq!((until, source), (NOW.plus(1_800_000), ResetSource::Assumed));
         let far = usage().resetting(Some(NOW.plus(FARTHEST + 1)), ResetSource::Agent);
-        assert_eq!(wait_until(&far, &[], 0, 0, NOW).1, ResetSource::Assumed);
+        assert_eq!(wait_until(&far, 0, 0, NOW).1, ResetSource::Assumed);
     }
 
     #[test]

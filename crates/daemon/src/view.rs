@@ -7,6 +7,7 @@ use crate::api::types::{
 };
 use crate::clock::rfc3339;
 use sm_client::Paths;
+use sm_core::limit::LimitPhase;
 use sm_core::signal::{PersonNeed, UsageSource};
 use sm_core::{
     Handoff, HandoffState, Hold, Limited, Message, MessageMeta, MessageState, Mode, Record,
@@ -247,7 +248,8 @@ pub fn attention(published: &Published) -> Option<String> {
             if let Some(failed) = record.failed_handoff() {
                 return Some(handoff_failed(failed, name.as_str()));
             }
-            if let Some(limited) = record.limited() {
+            let limit = record.limit.as_deref();
+            if let Some(limited) = limit.filter(|limit| limit.phase != LimitPhase::Trying) {
                 return stands_still(limited, record);
             }
             let reason = queue.held_reason.as_ref()?;
@@ -277,11 +279,16 @@ pub fn attention(published: &Published) -> Option<String> {
 
 /// An agent that goes on by itself when its limit is over needs nobody.
 fn stands_still(limited: &Limited, record: &Record) -> Option<String> {
+    let name = &record.name;
+    let what = limited.limit.kind.told();
+    if limited.phase == LimitPhase::Over {
+        return Some(format!(
+            "{what}, which should be over, and it stands still since; tell it to go on: sm send {name} \"continue\""
+        ));
+    }
     if limited.prompt.is_some() {
         return None;
     }
-    let name = &record.name;
-    let what = limited.limit.kind.told();
     let until = rfc3339(limited.until);
     let sure = match limited.source {
         ResetSource::Agent | ResetSource::Transcript => "",

@@ -97,6 +97,11 @@ impl CleanEnv {
         self.extra.push((name.to_owned(), value.into()));
     }
 
+    /// Takes a variable back that was set.
+    pub fn unset(&mut self, name: &str) {
+        self.extra.retain(|(n, _)| n != name);
+    }
+
     /// Gives its daemon a port that no other instance has: below those that the system gives away by
     /// itself, and by our own process number.
     ///

@@ -13,6 +13,7 @@ pub mod generate;
 pub mod handoff;
 pub mod joined;
 pub mod ledger;
+pub mod limits;
 pub mod raw;
 pub mod run;
 pub mod texts;
@@ -167,6 +168,13 @@ impl World {
         let (first, rest) = config.split_once('\n').unwrap();
         assert!(first.starts_with("delivery.wait_for_draft"), "{first}");
         std::fs::write(path, rest).unwrap();
+        self
+    }
+
+    /// Claude Code is logged in with an account, not with a key. Before the first command.
+    pub fn with_account(mut self) -> Self {
+        real::claude_account(self.env.home()).unwrap();
+        self.env.unset("ANTHROPIC_API_KEY");
         self
     }
 

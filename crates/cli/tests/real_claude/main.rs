@@ -18,6 +18,7 @@ mod handoff_people;
 mod installed;
 mod ledger;
 mod life;
+mod limits;
 mod monitor;
 mod people;
 mod run;

@@ -14,6 +14,7 @@ mod handoff;
 mod handoff_faults;
 mod installed;
 mod ledger;
+mod limits;
 mod monitor;
 mod people;
 mod run;

@@ -65,7 +65,8 @@ impl Session {
             self.check_at = Some(self.check_at.map_or(soon, |at| at.min(soon)));
         }
         let spread = self.spread(tries);
-        let (until, source) = wait_until(&limit, &self.rec.windows, tries, spread, now);
+        let limit = limit.among(&self.rec.windows, now);
+        let (until, source) = wait_until(&limit, tries, spread, now);
         let kind = limit.kind;
         let goes_on = self.limits.resume && tries < self.limits.tries;
         let prompt = match goes_on {
@@ -247,13 +248,8 @@ impl Session {
         limit.resets_at = told.or(limit.resets_at);
         limit.continues_itself |= continues_itself;
         let (tries, since) = (known.tries, known.since);
-        let (until, source) = wait_until(
-            &limit,
-            &self.rec.windows,
-            tries,
-            spread(tries),
-            since.max(now),
-        );
+        let limit = limit.among(&self.rec.windows, now);
+        let (until, source) = wait_until(&limit, tries, spread(tries), since.max(now));
         if source == ResetSource::Assumed {
             return;
         }
@@ -352,6 +348,16 @@ impl Session {
         let holds = self.rec.limited().map(|limit| limit.since);
         if holds.is_some_and(|since| at.is_some_and(|at| at > since)) && came == Came::Prompt {
             self.turn_began_at_limit();
+        }
+    }
+
+    /// Nobody tells the agent to go on by itself: a person is told instead.
+    pub(super) fn words_to_go_on_cancelled(&mut self, id: &MessageId) {
+        if let Some(limit) = self.rec.limit.as_mut()
+            && limit.prompt.as_ref() == Some(id)
+        {
+            limit.prompt = None;
+            self.journal();
         }
     }
 

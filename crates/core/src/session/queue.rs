@@ -67,6 +67,7 @@ impl Session {
             self.drop_flight();
         }
         self.set_message(id, MessageState::Withdrawn, now);
+        self.words_to_go_on_cancelled(id);
     }
 
     /// Those whose time may run out: what is being delivered is let finish.

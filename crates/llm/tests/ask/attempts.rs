@@ -58,7 +58,7 @@ async fn a_wait_that_outlasts_the_deadline_is_not_begun() {
         let server = server();
         server.control(|c| {
             c.fail_next = fail(429, 100);
-            c.retry_after = Some(after.into());
+            c.fail_headers = vec![("retry-after".into(), after.into())];
         });
         let (outcome, told) = ask(&model(APIS[1], &server.url()), "hi").await;
         match outcome {

@@ -67,7 +67,7 @@ async fn a_wait_between_attempts_is_cancelled_too() {
             message: "busy".into(),
             count: 100,
         });
-        c.retry_after = Some("20".into());
+        c.fail_headers = vec![("retry-after".into(), "20".into())];
     });
     let (model, cancel) = (model(APIS[0], &server.url()), CancellationToken::new());
     let messages = [Message::user("hi", 0)];

@@ -37,8 +37,10 @@ pub struct Control {
     pub grow: u64,
     /// The next requests that carry tools fail like this.
     pub fail_next: Option<FailNext>,
-    /// The `Retry-After` of every failure.
-    pub retry_after: Option<String>,
+    /// Headers of every failure, such as `Retry-After`.
+    pub fail_headers: Vec<(String, String)>,
+    /// What every failure says in the place of its error.
+    pub fail_error: Option<Value>,
     /// The next streams break like this.
     pub break_next: Option<BreakNext>,
 }
@@ -107,7 +109,8 @@ impl Default for Control {
             obey: false,
             grow: 0,
             fail_next: None,
-            retry_after: None,
+            fail_headers: Vec::new(),
+            fail_error: None,
             break_next: None,
         }
     }

@@ -246,18 +246,22 @@ async fn answer(shared: Arc<Shared>, route: &str, seq: u64, body: &Value) -> Res
         guard.finished();
     }
     match reply {
-        Reply::Json { status, body } => {
+        Reply::Json { status, mut body } => {
             let guard = Unfinished::new(Arc::clone(&shared), seq);
             if status < 400 {
                 wait(&shared, &stall).await;
             }
             guard.finished();
             let status = axum::http::StatusCode::from_u16(status).unwrap_or_default();
+            let failed = status.as_u16() >= 400;
+            if let Some(error) = control.fail_error.filter(|_| failed) {
+                body["error"] = error;
+            }
             let mut response = (status, [("request-id", "req_fake")], Json(body)).into_response();
-            if let Some(after) = control.retry_after.filter(|_| status.as_u16() >= 400)
-                && let Ok(after) = after.parse()
-            {
-                response.headers_mut().insert(header::RETRY_AFTER, after);
+            for (name, value) in control.fail_headers.iter().filter(|_| failed) {
+                if let (Ok(name), Ok(value)) = (header::HeaderName::try_from(name), value.parse()) {
+                    response.headers_mut().insert(name, value);
+                }
             }
             response
         }

@@ -51,6 +51,22 @@ pub fn claude_home(
     Ok(env)
 }
 
+/// Lets Claude Code be logged in with an account instead of a key: a provider tells it of an account's
+/// limits. It must not have a key in its environment.
+pub fn claude_account(home: &Path) -> io::Result<()> {
+    let account = json!({"claudeAiOauth": {
+        "accessToken": "sk-ant-oat01-dummy",
+        "refreshToken": "sk-ant-ort01-dummy",
+        "expiresAt": 4_102_444_800_000_i64,
+        "scopes": ["user:inference", "user:profile"],
+        "subscriptionType": "max",
+        "rateLimitTier": "default_claude_max_5x",
+    }});
+    let folder = home.join(".claude");
+    std::fs::create_dir_all(&folder)?;
+    std::fs::write(folder.join(".credentials.json"), account.to_string())
+}
+
 /// Prepares `home` so that Codex reaches its prompt in `cwd` without a dialog, and returns the
 /// whole environment to start it with.
 ///

@@ -12,4 +12,4 @@ pub use found::{
     CLAUDE_NEWEST_VERSION, CLAUDE_VERSION, CODEX_VERSION, PI_VERSION, RealAgent, Skip, claude,
     claude_newest, codex, or_skip, pi,
 };
-pub use home::{claude_home, codex_home, pi_home};
+pub use home::{claude_account, claude_home, codex_home, pi_home};

@@ -158,6 +158,8 @@ fn a_cancelled_word_to_go_on_is_never_given() {
     let word = b.word_to_go_on();
     b.on(Event::Withdraw(word.clone()));
     assert_eq!(b.receipt(word.as_str()), MessageState::Withdrawn);
+    let limit = b.session.record().limit.as_ref().unwrap();
+    assert_eq!(limit.prompt, None, "whoever looks sees that nobody goes on");
     let after = b.now.plus(2 * HOUR);
     assert_eq!(b.quiet_until(after, &Composer::Empty), 0);
     assert_eq!(b.limit_phase(), Some(LimitPhase::Over), "and it is told");
@@ -290,4 +292,78 @@ fn another_process_knows_of_no_limit() {
     b.on(Event::LaunchAsked { fresh: false });
     assert_eq!(b.limit_phase(), None);
     assert_eq!(b.receipt(word.as_str()), MessageState::Withdrawn);
+}
+
+/// What the agent's status says of the menu about a limit, and what its screen does.
+fn menu() -> Evidence {
+    let mut seen = screen(Composer::Hidden, Activity::Waiting(PersonNeed::Limit));
+    if let Some(status) = seen.status.as_mut() {
+        status.activity = Activity::Waiting(PersonNeed::Question);
+    }
+    seen
+}
+
+#[test]
+fn its_menu_about_the_limit_is_left_where_nobody_is_to_be_asked() {
+    let mut b = left_alone();
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    b.wait(100);
+    let outcome = b.on(Event::Status(menu().status.unwrap()));
+    assert!(notices(&outcome).is_empty() && keys(&outcome).is_empty());
+    assert_eq!(b.state(), "idle", "only the screen tells what it asks");
+    let outcome = b.evidence(menu());
+    assert_eq!(keys(&outcome), [Key::Escape]);
+    assert_eq!(b.state(), "idle");
+    // it stays: pressed again, and not for ever
+    let mut pressed = 1;
+    for _ in 0..20 {
+        b.wait(2_000);
+        if b.session.probe.is_some() {
+            pressed += keys(&b.evidence(menu())).len();
+        }
+    }
+    assert_eq!(pressed, 5);
+    assert_eq!(b.state(), "waiting", "a person is told in the end");
+}
+
+#[test]
+fn its_menu_about_the_limit_is_left_to_a_person_who_is_there() {
+    let mut b = Bench::working();
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    b.wait(3_000);
+    b.on(Event::Status(menu().status.unwrap()));
+    assert_eq!(b.state(), "waiting");
+}
+
+#[test]
+fn another_question_after_a_limit_is_told() {
+    let mut b = left_alone();
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    b.wait(3_000);
+    b.on(Event::Status(menu().status.unwrap()));
+    let outcome = b.evidence(screen(
+        Composer::Hidden,
+        Activity::Waiting(PersonNeed::Question),
+    ));
+    assert!(keys(&outcome).is_empty());
+    assert_eq!(b.state(), "waiting");
+}
+
+#[test]
+fn an_agent_that_goes_on_by_itself_comes_first() {
+    let mut b = left_alone();
+    let mut reason = usage(&b, HOUR);
+    if let BreakReason::Limit(limit) = &mut reason {
+        limit.continues_itself = true;
+    }
+    meets_limit(&mut b, reason);
+    let resets = b.now.plus(HOUR);
+    assert_eq!(b.quiet_until(resets.plus(170_000), &Composer::Empty), 0);
+    let word = b.word_to_go_on();
+    b.accepts("Your usage limit has reset. Continue.");
+    assert_eq!(b.receipt(word.as_str()), MessageState::Withdrawn);
+    assert_eq!(b.limit_phase(), None);
 }
