@@ -86,6 +86,11 @@ const NOTICE: &str = "[sm: ";
 /// Lines of sm's that begin like that and bring somebody's words: who says them, which of several
 /// they are, where the rest of them is.
 const BRINGS_WORDS: [&str; 2] = ["[sm: message ", "[sm: a message of "];
+/// Whether this line stands before a message: which of several it is, or who says it.
+pub fn heads_message(line: &str) -> bool {
+    line.starts_with(BRINGS_WORDS[0])
+}
+
 /// What a notice says after its line is quoted.
 const QUOTED: &str = "> ";
 const ITS_REPLY: &str = "Its reply:";

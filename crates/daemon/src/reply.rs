@@ -6,7 +6,7 @@
 
 use crate::hub::{Handle, Hub, lock};
 use crate::{archive, clock, ledger};
-use sm_core::{SessionId, State};
+use sm_core::{SessionId, State, words};
 use sm_ledger::dialect::{Dialect, Reader};
 use sm_ledger::record::{Record, Speaker};
 use std::collections::HashMap;
@@ -29,6 +29,8 @@ const SAID_WITHIN: i64 = 1_500;
 /// for so long.
 const SILENT: i64 = 5_000;
 const LOOK_AGAIN: Duration = Duration::from_millis(40);
+/// Claude Code's line before what a hook says at the end of a turn.
+const STOP_HOOK: &str = "Stop hook feedback:";
 /// Of the screen, and a little more.
 const LINES: usize = 200;
 /// A key of so many letters and digits is found by chance only rarely.
@@ -70,6 +72,17 @@ pub struct Said {
     pub reply: String,
     /// What it said before.
     pub before: String,
+    /// Somebody else was heard after the reply: nothing is added to it any more.
+    over: bool,
+}
+
+/// How a text that the agent was given holds a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Holds {
+    /// Its words stand somewhere in it: cut, adorned, or another's by chance.
+    Somewhere,
+    /// It is the text, or one of several messages in it.
+    Whole,
 }
 
 /// What an agent has answered to a message, once its turn has ended.
@@ -113,12 +126,16 @@ pub async fn answer(hub: &Arc<Hub>, handle: &Handle, message: &str) -> Answer {
 fn answered(message: &str, said: Option<&Said>, turn: Option<&Turn>, idle_for: i64) -> Answer {
     let said = said.filter(|said| said.heard);
     let reply = said.map_or("", |said| said.reply.as_str());
+    // what a hook told is of a later turn, or the same
+    if said.is_some_and(|said| said.over) && !reply.is_empty() {
+        return Answer::Said(reply.to_owned());
+    }
     match turn.and_then(|turn| Some((turn.asked.as_str(), turn.reply.as_deref()?))) {
         // all of it, where it has several parts
         Some((_, told)) if ends_with(reply, told) => return Answer::Said(reply.to_owned()),
         Some((asked, told)) => {
-            let message = letters(message);
-            let its_turn = !message.is_empty() && letters(asked).contains(&message);
+            let known = said.and_then(|said| holds(&said.asked, &letters(message)));
+            let its_turn = holds(asked, &letters(message)).is_some_and(|by| Some(by) >= known);
             if its_turn && idle_for >= SAID_WITHIN {
                 return Answer::Said(told.to_owned());
             }
@@ -182,48 +199,77 @@ fn end_of(path: &Path) -> io::Result<Vec<u8>> {
 fn read(dialect: Dialect, bytes: &[u8], message: Option<&str>) -> Said {
     let wanted = message.map(letters);
     let mut said = Said::default();
-    // What is said before the message, or after somebody else was heard, is for others.
-    let mut over = wanted.is_some();
+    let mut held = None;
+    // What is said before the message is for others.
+    let mut waits = wanted.is_some();
+    let mut stopped = false;
     Reader::new(dialect).feed(bytes, &mut |_, record| match record {
         Record::Said { by, text } => {
-            let is_it = wanted
-                .as_ref()
-                .is_none_or(|wanted| letters(&text).contains(wanted.as_str()));
             let person = by != Speaker::Program;
-            if is_it && (person || wanted.is_some()) {
-                over = false;
+            let holds = match &wanted {
+                Some(wanted) => holds(&text, wanted),
+                None => (person || brings_message(&text)).then_some(Holds::Whole),
+            };
+            // by chance another's text has the same words in it
+            if holds.is_some() && holds >= held {
+                held = holds;
+                waits = false;
+                stopped = false;
                 said = Said {
                     asked: text.into_owned(),
                     heard: true,
                     ..Said::default()
                 };
-            } else if person && said.heard && said.text().is_some() {
-                over = true;
+            } else if said.heard && (person || brings_message(&text)) {
+                // between two steps of a turn it is answered together with the message
+                said.over |= !said.reply.is_empty() || (stopped && said.text().is_some());
             }
         }
-        Record::Spoke { text } if !over && !text.trim().is_empty() => {
+        Record::Spoke { text } if !waits && !said.over && !text.trim().is_empty() => {
             if !said.reply.is_empty() {
                 said.reply.push_str("\n\n");
             }
             said.reply.push_str(text.trim());
         }
-        Record::Called { .. } if !over => {
+        Record::Called { .. } if !waits && !said.over => {
             if !said.reply.is_empty() {
                 said.before = std::mem::take(&mut said.reply);
             }
         }
+        Record::Interrupted => stopped = true,
         Record::Spoke { .. }
         | Record::Called { .. }
         | Record::Thought
         | Record::Returned { .. }
         | Record::Used { .. }
         | Record::Compacted { .. }
-        | Record::Interrupted
         | Record::Place { .. }
         | Record::Aside
         | Record::Other => {}
     });
     said
+}
+
+/// Whether and how a text that the agent was given holds the message with these letters.
+fn holds(text: &str, message: &str) -> Option<Holds> {
+    let given = letters(text);
+    if message.is_empty() || !given.contains(message) {
+        return message.is_empty().then_some(Holds::Somewhere);
+    }
+    let lines: Vec<&str> = text.lines().collect();
+    let is_head = |line: &&str| words::heads_message(line) || *line == STOP_HOOK;
+    let mut parts = lines.split(is_head);
+    let whole = given == message || parts.any(|part| letters(&part.concat()) == message);
+    Some(if whole {
+        Holds::Whole
+    } else {
+        Holds::Somewhere
+    })
+}
+
+/// Whether somebody's message came in it, through a hook of the agent's.
+fn brings_message(text: &str) -> bool {
+    text.lines().any(words::heads_message)
 }
 
 /// Waits until what the agent said last can be read on its screen: it has just become idle. Gives
@@ -312,16 +358,24 @@ mod tests {
     fn claude(lines: &[&str]) -> String {
         let line = |what: &&str| {
             let (who, text) = what.split_once(' ').unwrap();
+            if who == "queued" {
+                let attachment = serde_json::json!({"type": "queued_command", "prompt": text});
+                let line = serde_json::json!({"type": "attachment", "attachment": attachment});
+                return format!("{line}\n");
+            }
             let content = match who {
-                "user" => serde_json::json!(text),
+                "user" | "program" => serde_json::json!(text),
                 "tool" => {
                     serde_json::json!([{"type": "tool_use", "id": "t", "name": "Bash", "input": {"command": text}}])
                 }
                 _ => serde_json::json!([{"type": "text", "text": text}]),
             };
-            let role = if who == "user" { "user" } else { "assistant" };
+            let role = match who {
+                "user" | "program" => "user",
+                _ => "assistant",
+            };
             serde_json::json!({
-                "type": role, "sessionId": "s", "message": {"role": role, "content": content},
+                "type": role, "sessionId": "s", "isMeta": who == "program", "message": {"role": role, "content": content},
             })
             .to_string()
                 + "\n"
@@ -362,6 +416,67 @@ mod tests {
         let cut = claude(&["user go", "agent I begin.", "tool sleep"]);
         let said = read(Dialect::Claude, cut.as_bytes(), None);
         assert_eq!((said.reply.as_str(), said.text()), ("", Some("I begin.")));
+    }
+
+    #[test]
+    fn several_messages_in_one_turn_have_its_reply() {
+        let record = claude(&[
+            "user which port?",
+            "agent I look.",
+            "tool ls",
+            "queued and which host?",
+            "agent 4711 on walrus.",
+            "user is it ok?",
+            "agent It is.",
+            "program Stop hook feedback:\n[sm: message from web; answer with: sm send web \"…\"]\nmore?",
+            "agent No more.",
+            "program Stop hook feedback:\nrun the linter",
+            "agent Clean.",
+            "user [sm: message 1 of 2]\none\n\n[sm: message 2 of 2]\ntwo",
+            "agent Both.",
+            "user I said: is it ok? And: more? one!",
+            "agent Yes.",
+        ]);
+        for (message, reply, over) in [
+            ("which port?", "4711 on walrus.", true),
+            ("and which host?", "4711 on walrus.", true),
+            ("is it ok?", "It is.", true),
+            ("more?", "No more.\n\nClean.", true),
+            ("one", "Both.", true),
+            ("two", "Both.", true),
+            ("is it ok? And: more?", "Yes.", false),
+        ] {
+            let said = read(Dialect::Claude, record.as_bytes(), Some(message));
+            assert_eq!((said.reply.as_str(), said.over), (reply, over), "{message}");
+        }
+        // the hooks know of the last turn only, and here it began with the message
+        let said = read(Dialect::Claude, record.as_bytes(), Some("is it ok?"));
+        let later = Turn {
+            asked: "is it ok?".into(),
+            reply: Some("No more.".into()),
+        };
+        let answer = answered("is it ok?", Some(&said), Some(&later), SAID_WITHIN);
+        assert_eq!(answer, Answer::Said("It is.".into()));
+        // and here its text has the words by chance
+        let record = claude(&["user ok?", "agent I look.", "tool ls", "agent Fine."]);
+        let said = read(Dialect::Claude, record.as_bytes(), Some("ok?"));
+        let later = Turn {
+            asked: "look".into(),
+            reply: Some("Looked.".into()),
+        };
+        let answer = answered("ok?", Some(&said), Some(&later), SAID_WITHIN);
+        assert_eq!(answer, Answer::NotYet);
+        // who was interrupted is not given the next one's reply
+        let record = claude(&[
+            "user one",
+            "agent I look.",
+            "tool ls",
+            "user [Request interrupted by user]",
+            "user two",
+            "agent 2",
+        ]);
+        let said = read(Dialect::Claude, record.as_bytes(), Some("one"));
+        assert_eq!((said.text(), said.over), (Some("I look."), true));
     }
 
     #[test]
