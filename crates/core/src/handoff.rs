@@ -308,6 +308,9 @@ pub struct Handoff {
     pub unproven: bool,
     #[serde(default)]
     pub course: Course,
+    /// It goes on once a person has done something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub person_wait: Option<PersonWait>,
     /// Whether a person still has to hear that it failed.
     #[serde(default)]
     pub failure: Failure,
@@ -318,6 +321,13 @@ pub struct Handoff {
     /// file, and is not read. Empty: not known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub source: String,
+}
+
+/// What stands in front of a handoff that only a person can take away.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PersonWait {
+    pub since: Timestamp,
+    pub why: String,
 }
 
 /// How much of a document goes along with the prompt, in characters, and by what it is proven that

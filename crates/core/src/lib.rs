@@ -28,7 +28,7 @@ pub use effect::{Answer, Effect, Entry, EntryKind, Handing, Key, LaunchPlan, Not
 pub use event::{Event, KeyOutcome};
 pub use handoff::{
     Artifact, ArtifactKind, Author, Carrier, Course, Failure, Guards, Handoff, HandoffState,
-    NewHandoff, Prepared, Refusal, Trigger,
+    NewHandoff, PersonWait, Prepared, Refusal, Trigger,
 };
 pub use ids::{
     ConversationId, EventId, Generation, HandoffId, IdError, MessageId, Process, RequestId,

@@ -232,6 +232,7 @@ mod tests {
             entered_at: None,
             stashed: None,
             course: Course::Forward,
+            person_wait: None,
             failure: Failure::default(),
             note: String::new(),
             source: String::new(),

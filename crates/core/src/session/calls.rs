@@ -245,7 +245,10 @@ impl Session {
 
     fn tell_waiting(&mut self, why: &str) {
         let name = &self.rec.name;
-        let text = format!("{name} waits for you: {why}. Answer it with: sm attach {name}");
+        let mut text = format!("{name} waits for you: {why}. Answer it with: sm attach {name}");
+        if self.is_handoff_unfinished() {
+            text.push_str(". Its handoff waits for that");
+        }
         self.notify(NoticeKind::PersonNeeded, text);
     }
 }

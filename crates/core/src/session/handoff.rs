@@ -116,6 +116,7 @@ impl Record {
             stashed: None,
             unproven: false,
             course: Course::Forward,
+            person_wait: None,
             failure: Failure::default(),
             note: new.note,
             source: new.source,
@@ -424,6 +425,7 @@ impl Session {
         };
         handoff.state = state;
         handoff.done_at = Some(now);
+        handoff.person_wait = None;
         handoff.wake_text = String::new(); // the store has it
         let (id, document) = (handoff.id.clone(), handoff.copy.clone());
         self.preparing = None;

@@ -16,6 +16,7 @@ mod hosted;
 mod landing;
 mod life;
 mod limits;
+mod person_wait;
 mod queue;
 mod readings;
 mod relaunch;
@@ -117,6 +118,8 @@ pub struct Session {
     pub(crate) drafted: bool,
     /// How long a person's draft is waited for.
     pub(crate) draft_patience: i64,
+    /// How long a handoff waits for a person before the old context goes on; None: until one comes.
+    pub(crate) person_timeout: Option<i64>,
     /// What is done about its provider's limits.
     pub(crate) limits: LimitPolicy,
     /// How it is watched, and the percentage that was last written down.
@@ -299,6 +302,7 @@ impl Session {
             handoff_at: None,
             drafted,
             draft_patience: delivery::DRAFT_PATIENCE,
+            person_timeout: None,
             limits: LimitPolicy::default(),
             monitor: Monitor::default(),
             noted: None,
@@ -397,8 +401,10 @@ impl Session {
         self.drop_stale_alerts(now);
         self.withdraw_stale_words(now);
         self.follow_limit(now);
+        self.give_up_on_person(now);
         self.advance_handoff(now);
         self.deliver(now);
+        self.note_person_wait(now);
         if self.rec.turn != turn {
             self.rec.turn_since = Some(now);
         }
@@ -423,6 +429,7 @@ impl Session {
             self.check_at,
             self.flight_at,
             self.handoff_at,
+            self.person_wait_ends(),
             self.rec.opening,
             self.press_at(),
             self.rec.maybe_compacted,

@@ -16,6 +16,7 @@ const START_PATIENCE: i64 = 60_000;
 const BACK_PATIENCE: i64 = 10_000;
 /// How often it is looked whether a draft that would be lost is still there.
 const DRAFT_LOOK: i64 = 2_000;
+const WAITS_FOR_DRAFT: &str = "waits for a draft that would be lost with the agent's process";
 /// Times a handoff starts the agent again before it goes back.
 const RELAUNCHES: u32 = 2;
 
@@ -67,14 +68,19 @@ impl Session {
         false
     }
 
+    /// It is the last thing that was said of the handoff.
+    pub(super) fn is_waiting_for_draft(&self) -> bool {
+        let steps = self.rec.open_handoff().map(|h| &h.steps);
+        let last = steps.and_then(|steps| steps.last());
+        last.is_some_and(|step| step.text == WAITS_FOR_DRAFT)
+    }
+
     /// Said once, until something else happens.
     pub(super) fn waits_for_draft(&mut self, now: Timestamp) {
-        let text = "waits for a draft that would be lost with the agent's process";
-        let steps = self.rec.handoff.as_ref().map(|h| &h.steps);
-        if steps.and_then(|s| s.last()).is_some_and(|s| s.text == text) {
+        if self.is_waiting_for_draft() {
             return;
         }
-        self.handoff_step(text, now);
+        self.handoff_step(WAITS_FOR_DRAFT, now);
         let name = &self.rec.name;
         let notice = format!(
             "the handoff of {name} waits: the agent has to be started again, and a draft in its composer would be lost. Send or remove it: sm attach {name}"

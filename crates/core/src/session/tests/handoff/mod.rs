@@ -5,6 +5,7 @@ mod drafts;
 mod ended;
 mod failed;
 mod found;
+mod person_wait;
 mod relaunch;
 mod unproven;
 mod unrecorded;
