@@ -54,7 +54,9 @@ impl Record {
                 // the last one wins, unless the agent is gone and being started for it
                 HandoffState::Scheduled
                     if !trigger.is_automatic() && open.course == Course::Forward => {}
-                HandoffState::Prompted if self.generation > open.from => {} // it has arrived
+                HandoffState::Prompted
+                    if self.generation > open.from
+                        && (trigger == Trigger::Agent || self.unrecorded_wake().is_none()) => {} // it has arrived
                 state => return Some(Refusal::UnderWay(open.id.clone(), state.word())),
             }
         }
@@ -378,8 +380,16 @@ impl Session {
         let due = open.prompted_at.unwrap_or(now).plus(FIRST_TURN);
         let taken = open.wake.as_ref().and_then(|id| self.message(id));
         let consumed = taken.is_none_or(|m| m.meta.state.is_final());
-        if consumed && !self.rec.turn_open && !self.wake_is_unasked() {
+        let unrecorded = self.wake_is_unrecorded();
+        if consumed && !self.rec.turn_open && !unrecorded {
             self.handoff_done("the successor's first turn is over", now);
+        } else if now >= due && unrecorded && self.wake_read {
+            self.handoff_at = Some(now.plus(FIRST_TURN)); // it lacks the prompt, and tells when it rests
+        } else if now >= due && unrecorded {
+            self.handoff_done(
+                "its record cannot be read; only a hook has told of the prompt",
+                now,
+            );
         } else if now >= due {
             self.handoff_done("the successor is at work", now);
         } else {
@@ -394,7 +404,9 @@ impl Session {
             .rec
             .open_handoff()
             .is_some_and(|h| h.state == HandoffState::Prompted && !h.course.is_back());
-        if prompted {
+        if prompted && self.wake_is_unrecorded() {
+            self.ask(now); // nobody speaks before it is known what the successor has
+        } else if prompted {
             self.handoff_done("the successor's first turn is over", now);
         }
     }

@@ -90,7 +90,7 @@ impl Session {
             }
             State::Exited | State::Lost => None,
         };
-        let wait = match self.unasked() {
+        let wait = match self.unasked() || self.awaits_record_of_wake() {
             true => wait.map(|ms| ms.min(RECORD_LOOK << self.checks.min(6))),
             false => wait,
         };

@@ -114,6 +114,10 @@ pub struct Session {
     pub(crate) preparing: Option<Timestamp>,
     /// When the present step of the handoff has taken too long.
     pub(crate) handoff_at: Option<Timestamp>,
+    /// The record was read since the hook told of the successor's prompt.
+    pub(crate) wake_read: bool,
+    /// … and it was not in there at the last look, when the agent rested.
+    pub(crate) wake_missing: bool,
     /// A person's draft was seen when the composer was last seen: it would go with the process.
     pub(crate) drafted: bool,
     /// How long a person's draft is waited for.
@@ -300,6 +304,8 @@ impl Session {
             ready_since: None,
             preparing: None,
             handoff_at: None,
+            wake_read: false,
+            wake_missing: false,
             drafted,
             draft_patience: delivery::DRAFT_PATIENCE,
             person_timeout: None,

@@ -223,6 +223,7 @@ impl Session {
             return;
         }
         self.record_asked(evidence.transcript_read, now);
+        self.wake_asked(evidence, asked.asked_at, now);
         let flight = self.rec.flight.as_ref();
         if flight.is_some_and(|f| Some(f.no) != asked.flight || f.phase_since > asked.asked_at) {
             self.look_at_flight(now); // asked before the delivery had come this far

@@ -5,7 +5,7 @@
 //! dropped with it.
 
 use super::{Flight, Session};
-use crate::handoff::{Course, Handoff, HandoffState, InContext};
+use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
 use crate::profile::{ClearProof, Input};
@@ -321,19 +321,34 @@ impl Session {
         handoff.prompted_at = Some(now);
         handoff.to = Some(generation);
         handoff.turn = turn;
-        let proven = match proof {
-            Proof::Hook | Proof::Transcript => Some(proof),
-            Proof::OutputFollowed | Proof::None => None,
-        };
-        // the document is in the prompt: what proves the one proves the other
-        if let Some(in_context) = handoff.in_context.as_mut() {
-            in_context.proof = proven;
-        }
-        let document = handoff.in_context.map(InContext::told);
         self.handoff_at = None;
+        self.wake_read = false;
+        self.wake_missing = false;
         self.handoff_step("the successor has its prompt", now);
+        match proof {
+            // a hook of the user's own may block the prompt that our hook has heard of
+            Proof::Hook if self.profile.has_transcript => {
+                self.ask(now);
+                self.arm_check(now);
+            }
+            Proof::Hook | Proof::Transcript => self.document_proven(proof, now),
+            Proof::OutputFollowed | Proof::None => self.tell_document(now),
+        }
+    }
+
+    /// The document is in the prompt: what proves the one proves the other.
+    pub(super) fn document_proven(&mut self, proof: Proof, now: Timestamp) {
+        let handoff = self.rec.handoff.as_mut();
+        if let Some(in_context) = handoff.and_then(|h| h.in_context.as_mut()) {
+            in_context.proof = Some(proof);
+            self.tell_document(now);
+        }
+    }
+
+    fn tell_document(&mut self, now: Timestamp) {
+        let document = self.rec.handoff.as_ref().and_then(|h| h.in_context);
         if let Some(document) = document {
-            self.handoff_step(&format!("document: {document}"), now);
+            self.handoff_step(&format!("document: {}", document.told()), now);
         }
     }
 
@@ -354,9 +369,9 @@ impl Session {
         handoff.is_some_and(|h| h.wake.as_ref() == Some(id))
     }
 
-    /// The successor has ended, and its conversation lacks the prompt: the context is left, and
-    /// nobody has taken up what was handed over.
-    pub(super) fn wake_was_lost(&mut self, prompt: String, now: Timestamp) {
+    /// The successor's conversation lacks the prompt: the context is left, and nobody has taken up
+    /// what was handed over.
+    pub(super) fn wake_was_lost(&mut self, prompt: String, why: &str, now: Timestamp) {
         let Some(handoff) = self.rec.handoff.as_mut() else {
             return;
         };
@@ -369,7 +384,6 @@ impl Session {
             in_context.proof = None;
         }
         self.handoff_at = None;
-        let why = "the successor ended before it had written its prompt down: it is given again";
         self.handoff_step(why, now);
     }
 

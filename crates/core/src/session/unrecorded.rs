@@ -5,11 +5,12 @@
 //! Nothing goes back as long as the process may still write, or while its record cannot be read; and
 //! what is found in the record after all is not given again.
 
-use super::{Flight, Session, State};
+use super::{Flight, Record, Session, State};
 use crate::comparable;
 use crate::effect::{EntryKind, NoticeKind};
 use crate::ids::{ConversationId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
+use crate::signal::Evidence;
 use serde::{Deserialize, Serialize};
 
 /// A process whose terminal is gone ends, and writes what it has, within this time.
@@ -34,6 +35,15 @@ pub struct Unrecorded {
     /// Its messages went back into the queue.
     #[serde(default)]
     pub returned: bool,
+}
+
+impl Record {
+    /// What only a hook has told of: the prompt of the handoff that is under way.
+    pub(super) fn unrecorded_wake(&self) -> Option<&Unrecorded> {
+        let wake = self.open_handoff()?.wake.as_ref()?;
+        let gives = |u: &&Unrecorded| !u.returned && u.messages.contains(wake);
+        self.unrecorded.iter().find(gives)
+    }
 }
 
 impl Session {
@@ -94,7 +104,8 @@ impl Session {
     /// A text in the agent's record.
     pub(super) fn record_shows(&mut self, text: &str, at: Option<Timestamp>, now: Timestamp) {
         let shown = self.rec.unrecorded.iter().position(|u| {
-            at.is_none_or(|at| at >= u.since)
+            // the time it took off means nothing if the clock was set back since
+            (at.is_none_or(|at| at >= u.since) || u.since > now)
                 && self.is_conversation_of(u)
                 && self.is_given(text, &u.messages, u.way)
         });
@@ -113,11 +124,14 @@ impl Session {
 
     /// The model's answer is in the record, and so is all that it answered.
     pub(super) fn record_went_on(&mut self, at: Option<Timestamp>) {
+        // an answer does not show what it was given: a document counts only if it is there itself
+        let wake = self.rec.open_handoff().and_then(|open| open.wake.clone());
         // another process has answered something else; until it has begun, all is of the one before
         let (launch, begun) = (self.rec.launch, self.rec.process.is_some());
         let before = |u: &Unrecorded| {
             let same = u.launch == launch || !begun;
-            same && !u.returned && at.is_none_or(|at| at >= u.at)
+            let wakes = wake.as_ref().is_some_and(|id| u.messages.contains(id));
+            same && !wakes && !u.returned && at.is_none_or(|at| at >= u.at)
         };
         if !self.rec.unrecorded.iter().any(before) {
             return;
@@ -157,6 +171,10 @@ impl Session {
                 self.woken(proof, now);
             }
         }
+        let wakes = |id: &MessageId| self.has_prompted_with(id);
+        if !recorded.returned && recorded.messages.iter().any(wakes) {
+            self.document_proven(Proof::Transcript, now);
+        }
         self.drop_texts(&recorded.messages);
         if recorded.launch == self.rec.launch && self.rec.state.is_live() {
             self.journal_later();
@@ -175,22 +193,57 @@ impl Session {
 
     // ── the prompt of a handoff
 
-    fn unrecorded_wake(&self) -> Option<&Unrecorded> {
-        let wake = self.rec.open_handoff()?.wake.as_ref()?;
-        let gives = |u: &&Unrecorded| !u.returned && u.messages.contains(wake);
-        self.rec.unrecorded.iter().find(gives)
-    }
-
-    /// Whether only a hook has proven that the successor has its prompt.
+    /// Whether only a hook has told that the successor has its prompt.
     pub(super) fn wake_is_unrecorded(&self) -> bool {
-        self.unrecorded_wake().is_some()
+        self.rec.unrecorded_wake().is_some()
     }
 
-    /// … and its process has ended since, so that its record has to be asked.
-    pub(super) fn wake_is_unasked(&self) -> bool {
-        let ended = !self.rec.state.is_live();
-        let wake = self.unrecorded_wake();
-        wake.is_some_and(|u| ended || u.launch != self.rec.launch)
+    /// The record of an agent that stands still has to be asked for the successor's prompt.
+    pub(super) fn awaits_record_of_wake(&self) -> bool {
+        !self.rec.turn_open && self.wake_is_unrecorded()
+    }
+
+    /// A look at the living agent, which may have read its record to the end. If the agent rests and
+    /// the record lacks the prompt, the successor does not have it: it is given by the next way.
+    pub(super) fn wake_asked(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
+        let before = std::mem::take(&mut self.wake_missing);
+        let launch = self.rec.launch;
+        let wake = self.rec.unrecorded_wake();
+        let Some(given) = wake.filter(|u| u.launch == launch && u.at <= asked_at) else {
+            return;
+        };
+        let here = self.is_conversation_of(given) && self.rec.stranger.is_none();
+        self.wake_read = evidence.transcript_read;
+        let over = !self.rec.turn_open && self.rests(now) && evidence.proves_idle();
+        if !(over && here && evidence.transcript_read) {
+            return;
+        }
+        if !before {
+            self.wake_missing = true; // twice: it may be written between two looks
+            return;
+        }
+        self.wake_is_lacking(now);
+    }
+
+    fn wake_is_lacking(&mut self, now: Timestamp) {
+        let open = self.rec.open_handoff();
+        let Some((id, text)) = open.and_then(|h| Some((h.wake.clone()?, h.wake_text.clone())))
+        else {
+            return;
+        };
+        let proven = self.take_proven(&id);
+        self.forget_unrecorded(std::slice::from_ref(&id));
+        let why = "the successor's record lacks its prompt: it is given again";
+        self.wake_was_lost(text, why, now);
+        match proven {
+            Some(message) => {
+                self.queue.insert(0, message);
+                let reason = "the agent's hook told of it, but it is not in its conversation; a hook of your own may have blocked it";
+                self.fail(&id, reason.into(), now);
+            }
+            None => self.wake_failed(now),
+        }
+        self.journal();
     }
 
     // ── the end of a process
@@ -334,7 +387,9 @@ impl Session {
         message.meta.interrupted = false;
         let wake = message.meta.purpose == Purpose::Wake;
         if wake {
-            self.wake_was_lost(message.text.clone(), now);
+            let why =
+                "the successor ended before it had written its prompt down: it is given again";
+            self.wake_was_lost(message.text.clone(), why, now);
         }
         self.queue.insert(place.min(self.queue.len()), message);
         if again && !wake {

@@ -284,6 +284,7 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     };
     takes(&mut b, 4);
     accepts(&mut b, wake);
+    b.on(user_text(wake, b.now));
     opens(&mut b, 5);
     let outcome = b.stops();
     let handoff = b.session.record().handoff.clone().unwrap();

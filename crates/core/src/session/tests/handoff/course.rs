@@ -64,6 +64,7 @@ fn a_whole_handoff_moves_the_session_to_the_next_generation() {
         },
         "after its first turn"
     );
+    bench.recorded(&text);
     let outcome = bench.stops();
     assert_eq!(bench.handoff().state, HandoffState::Done);
     assert_eq!(bench.handoff().to.map(|g| g.0), Some(2));
@@ -317,7 +318,9 @@ fn tokens_before_and_after_are_known() {
 
 #[test]
 fn automatic_ones_are_guarded_against_loops() {
-    let bench = Bench::prompted();
+    let mut bench = Bench::prompted();
+    let wake = bench.wake_text();
+    bench.recorded(&wake);
     let record = bench.session.record();
     let guards = Guards::default();
     let later = bench.now.plus(60_000);
@@ -328,7 +331,6 @@ fn automatic_ones_are_guarded_against_loops() {
         refusal(record, later),
         Some(Refusal::CoolDown(..))
     ));
-    let mut bench = bench;
     bench.stops();
     let much_later = bench.now.plus(3_600_000);
     assert_eq!(

@@ -52,6 +52,7 @@ fn a_killed_agent_is_started_in_a_new_context_with_the_document() {
     bench.prompt_accepted("c2", &prompt);
     assert_eq!(bench.handoff().state, HandoffState::Prompted);
     assert_eq!(bench.handoff().author, Author::Ledger);
+    bench.recorded(&prompt);
     bench.stops();
     assert_eq!(bench.handoff().state, HandoffState::Done);
 }
@@ -126,10 +127,11 @@ fn a_live_one_is_given_the_text_too_and_it_is_proven_with_the_prompt() {
     assert_eq!(bench.handoff().state, HandoffState::Cleared);
     bench.prompt_accepted("c2", &prompt);
     assert_eq!(bench.handoff().state, HandoffState::Prompted);
+    bench.recorded(&prompt);
     let proven = bench.handoff().in_context.unwrap();
     assert_eq!(
         proven.told(),
-        "in context, 14 of 14 characters, proven by hook"
+        "in context, 14 of 14 characters, proven by transcript"
     );
     let last = bench.handoff().steps.last().unwrap();
     assert_eq!(last.text, format!("document: {}", proven.told()));

@@ -1,5 +1,6 @@
 //! Handoffs on the bench: how one is asked for, and how far it has come.
 
+mod blocked;
 mod course;
 mod drafts;
 mod ended;
@@ -91,7 +92,12 @@ impl Bench {
         );
         self.on(Event::Hook(call))
     }
-    /// A handoff up to the successor having its prompt.
+    /// A prompt that the hook has told of is in the record too.
+    pub(super) fn recorded(&mut self, text: &str) -> Outcome {
+        let at = self.now;
+        self.on(user_text(text, at))
+    }
+    /// A handoff up to the successor having its prompt, by the word of its hook.
     pub(super) fn prompted() -> Self {
         let mut bench = Self::working();
         bench.on(asked("h1", Trigger::Agent));

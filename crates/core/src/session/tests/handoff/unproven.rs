@@ -257,6 +257,7 @@ fn a_first_turn_that_nobody_typed_is_not_the_successors() {
             bench.on(Event::Pasted { flight, ok: true });
             bench.evidence(screen(Composer::Ours, Activity::Idle));
             bench.prompt_accepted("c2", &wake);
+            bench.recorded(&wake);
         }
         assert_eq!(bench.handoff().state, HandoffState::Prompted, "{heard}");
         bench.stops();

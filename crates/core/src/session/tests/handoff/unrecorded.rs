@@ -52,6 +52,7 @@ fn a_prompt_that_the_record_lacks_is_given_again_after_a_restore() {
     b.evidence(screen(Composer::Ours, Activity::Idle));
     b.prompt_accepted("c2", &wake);
     assert_eq!(b.handoff().state, HandoffState::Prompted);
+    b.recorded(&wake);
     b.stops();
     assert_eq!(b.handoff().state, HandoffState::Done);
     assert_eq!(b.times_taken(), 2);
@@ -166,11 +167,11 @@ fn an_end_that_was_asked_for_waits_for_the_record_too() {
 
 /// Its first turn was over by the hook, and nothing of it is there.
 #[test]
-fn a_handoff_that_counted_as_over_is_taken_up_again() {
+fn a_handoff_whose_record_was_not_read_is_taken_up_again() {
     let mut b = Bench::prompted();
     let wake = b.wake_text();
     b.stops();
-    assert_eq!(b.handoff().state, HandoffState::Done);
+    assert_eq!(b.handoff().state, HandoffState::Prompted);
     b.is_killed(1, 9);
     b.evidence(dead(true));
     assert_eq!(b.handoff().state, HandoffState::Cleared);
