@@ -65,18 +65,23 @@ pub fn open_line(look: &Look, open: &OpenHandoffView, session: &SessionView) -> 
     format!(
         "{}: {} (begun {}; sm handoffs show {})",
         look.paint(Tone::Busy, &one_line(&open.state)),
-        waits_for(&open.state, session),
+        waits_for(open, session),
         look.ago(&open.created_at),
         one_line(&open.id)
     )
 }
 
 /// Why it has not ended yet.
-fn waits_for(state: &str, session: &SessionView) -> String {
+fn waits_for(open: &OpenHandoffView, session: &SessionView) -> String {
+    let state = open.state.as_str();
     let name = one_line(&session.name);
     if matches!(session.state.as_str(), "lost" | "exited") {
         // Others may have its name by now.
         return format!("goes on after: sm restore {}", one_line(&session.id));
+    }
+    if let Some(why) = &open.waits_for_person {
+        let why = one_line(why);
+        return format!("waits for a person: {why} (sm attach {name})");
     }
     let waits = match (state, session.state.as_str()) {
         ("scheduled", "waiting") => {
@@ -149,6 +154,7 @@ pub mod tests {
             id: handoff().id,
             state: state.into(),
             created_at: handoff().created_at,
+            waits_for_person: None,
         }
     }
 
@@ -183,6 +189,7 @@ pub mod tests {
                 text: "in context, 6,412 of 6,412 characters, proven by hook".to_owned(),
             }),
             took_ms: Some(1230),
+            waits_for_person: None,
             prompt: None,
         }
     }
@@ -239,7 +246,17 @@ pub mod tests {
             api.state = agent.into();
             api.queue.held = usize::from(held.is_some());
             api.queue.held_reason = held.map(str::to_owned);
-            assert_eq!(waits_for(state, &api), expected, "{state} {agent}");
+            assert_eq!(waits_for(&open(state), &api), expected, "{state} {agent}");
+            let mut stuck = open(state);
+            stuck.waits_for_person = Some("it asks for permission (Bash)".into());
+            let told = waits_for(&stuck, &api);
+            match agent {
+                "lost" => assert_eq!(told, expected),
+                _ => assert_eq!(
+                    told,
+                    "waits for a person: it asks for permission (Bash) (sm attach api)"
+                ),
+            }
         }
     }
 

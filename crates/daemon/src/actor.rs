@@ -105,6 +105,8 @@ fn watch_by_config(hub: &Hub, session: &mut Session, extra: &Extra) {
     session.set_monitor(monitor);
     let patience = hub.config.delivery.wait_for_draft.unwrap_or_default();
     session.set_draft_patience(i64::try_from(patience.as_millis()).unwrap_or(i64::MAX));
+    let timeout = hub.config.handoff.person_timeout;
+    session.set_person_timeout(timeout.map(|t| i64::try_from(t.as_millis()).unwrap_or(i64::MAX)));
     let record = session.record();
     // nobody sits at a session that another one has started, nor at one that rotates by itself
     let is_left_alone = extra.unattended || record.host == Host::Run || record.parent.is_some();

@@ -10,8 +10,8 @@ use sm_client::Paths;
 use sm_core::limit::LimitPhase;
 use sm_core::signal::{PersonNeed, UsageSource};
 use sm_core::{
-    Handoff, HandoffState, Hold, Limited, Message, MessageMeta, MessageState, Mode, Record,
-    ResetSource, Sender, Session, SessionId, State, Timestamp, Way,
+    Handoff, HandoffState, Hold, Limited, Message, MessageMeta, MessageState, Mode, PersonWait,
+    Record, ResetSource, Sender, Session, SessionId, State, Timestamp, Way,
 };
 use sm_store::EventRow;
 use std::path::Path;
@@ -62,6 +62,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
             id: open.id.to_string(),
             state: open.state.word().to_string(),
             created_at: rfc3339(open.created_at),
+            waits_for_person: open.person_wait.as_ref().map(|wait| wait.why.clone()),
         }),
         failed_handoff: record.failed_handoff().map(|failed| FailedHandoffView {
             id: failed.id.to_string(),
@@ -239,7 +240,16 @@ pub fn attention(published: &Published) -> Option<String> {
     let Published { record, queue, .. } = published;
     let name = &record.name;
     match &record.state {
-        State::Waiting(_) => Some(format!("{}; answer it: sm attach {name}", record.why)),
+        State::Waiting(_) => {
+            let handoff = match waits_with(record) {
+                Some(_) => "; its handoff waits for that",
+                None => "",
+            };
+            Some(format!(
+                "{}; answer it: sm attach {name}{handoff}",
+                record.why
+            ))
+        }
         State::Lost => Some(format!(
             "lost: {}; bring it back: sm restore {}",
             record.why, record.id
@@ -251,6 +261,12 @@ pub fn attention(published: &Published) -> Option<String> {
             let limit = record.limit.as_deref();
             if let Some(limited) = limit.filter(|limit| limit.phase != LimitPhase::Trying) {
                 return stands_still(limited, record);
+            }
+            if let Some(waits) = waits_with(record) {
+                let why = &waits.why;
+                return Some(format!(
+                    "its handoff waits for you: {why}; look: sm attach {name}"
+                ));
             }
             let reason = queue.held_reason.as_ref()?;
             // What waits for these flows by itself afterwards.
@@ -275,6 +291,11 @@ pub fn attention(published: &Published) -> Option<String> {
             )),
         },
     }
+}
+
+/// What its handoff waits for that only a person can take away.
+fn waits_with(record: &Record) -> Option<&PersonWait> {
+    record.open_handoff()?.person_wait.as_ref()
 }
 
 /// An agent that goes on by itself when its limit is over needs nobody.

@@ -113,7 +113,7 @@ fn render(look: &Look, handoffs: &[HandoffView], names: &HashMap<String, String>
                 Cell::new(one_line(name)),
                 Cell::new(one_line(&handoff.id)),
                 Cell::new(handoff.generations()),
-                Cell::toned(one_line(&handoff.state), handoff.tone()),
+                state(handoff),
                 Cell::new(why(handoff)),
                 Cell::new(took),
                 Cell::toned(tokens_of(handoff), Tone::Dim),
@@ -121,6 +121,15 @@ fn render(look: &Look, handoffs: &[HandoffView], names: &HashMap<String, String>
         })
         .collect();
     table_giving(look, &HEADINGS, &rows, GIVES_WAY)
+}
+
+/// How far it has come; that it cannot go on by itself is more than that.
+fn state(handoff: &HandoffView) -> Cell {
+    let state = one_line(&handoff.state);
+    match handoff.waits_for_person {
+        Some(_) => Cell::toned(format!("{state}, waits for you"), Tone::Warn),
+        None => Cell::toned(state, handoff.tone()),
+    }
 }
 
 /// Who wanted it, and who wrote the document if that is somebody else: `person, by model`.
@@ -168,6 +177,13 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str, called: &str) -> S
             one_line(&handoff.carrier)
         ),
     );
+    if let Some(waits) = &handoff.waits_for_person {
+        let waits = format!(
+            "a person: {}; answer it: sm attach {called}",
+            one_line(waits)
+        );
+        row("waits for", &look.paint(Tone::Warn, &waits));
+    }
     if let Some(note) = &handoff.note {
         row("written", &one_line(note));
     }
@@ -273,6 +289,16 @@ mod tests {
             took_ms: None,
             ..handoff()
         };
+        let stuck = HandoffView {
+            waits_for_person: Some("it asks a question: which one?".into()),
+            ..open.clone()
+        };
+        let alone = render(&look(), &[stuck.clone()], &HashMap::new());
+        assert!(alone.contains("cleared, waits for you"), "{alone}");
+        let one = render_one(&look(), &stuck, "api", "api");
+        let row =
+            "waits for     a person: it asks a question: which one?; answer it: sm attach api";
+        assert!(one.contains(row), "{one}");
         let back = HandoffView {
             state: "rolled_back".into(),
             created_at: "2026-02-28T11:50:00Z".into(),

@@ -84,9 +84,55 @@ fn a_dialog_at_the_end_of_the_turn_is_waited_for() {
     let open = world.get(&format!("/handoffs/{id}"));
     assert_eq!(open["state"], "scheduled", "{open:#}");
     assert!(!marker.exists(), "nobody has answered it");
+    // who is waited for, and for what, stands wherever a person looks
+    let asks = format!("touch {}", marker.display());
+    let waits = text(&open["waits_for_person"]);
+    assert!(waits.contains(&asks), "{open:#}");
+    let shown = world.show("api");
+    assert_eq!(shown["handoff"]["waits_for_person"], json!(waits));
+    let attention = text(&shown["attention"]);
+    assert!(
+        attention.contains(&asks) && attention.contains("its handoff waits for that"),
+        "{attention}"
+    );
+    let status = world.get("/status")["attention"].to_string();
+    assert!(status.contains("its handoff waits for that"), "{status}");
+    let listed = world.sm(&["handoffs"]).exits(0).out;
+    assert!(listed.contains("scheduled, waits for you"), "{listed}");
+    let told = world.sm(&["show", "api"]).exits(0).out;
+    assert!(told.contains("scheduled: waits for a person: "), "{told}");
     world.pane("api").key("Enter");
     rotated(&world, &id, &notes, "clear");
     assert!(marker.exists());
+}
+
+#[test]
+fn a_dialog_that_nobody_answers_in_time_lets_the_old_context_go_on() {
+    let world = World::with_config("[handoff]\nperson_timeout = \"1s\"\n");
+    world.agent("api");
+    let notes = document(&world, "notes.md", "half done");
+    let marker = world.gate("allowed");
+    let more = format!("ASK: touch {}", marker.display());
+    let turn = Turn::begin_with(&world, "api", &more);
+    let id = turn.scheduled(&world, &notes);
+    turn.end();
+    let ended = reaches(&world, &id, &["rolled_back"]);
+    let steps = ended["steps"].to_string();
+    assert!(steps.contains("nobody came within 1 s"), "{ended:#}");
+    assert!(Path::new(&text(&ended["copy"])).exists(), "{ended:#}");
+    let shown = world.wait_for("api", "waiting");
+    assert_eq!(shown["generation"], 1, "the old context is still there");
+    assert_eq!(shown["handoff"], Value::Null);
+    world.pane("api").key("Enter");
+    world.wait_for("api", "idle");
+    assert!(marker.exists(), "its turn went on with a person's answer");
+    let said = world.send_wait("api", "and now?");
+    assert!(matches!(
+        text(&said["state"]).as_str(),
+        "submitted" | "consumed"
+    ));
+    assert_eq!(world.show("api")["generation"], 1);
+    assert_eq!(world.times("continue from where you left off"), 0);
 }
 
 #[test]

@@ -172,6 +172,7 @@ fn view(row: &HandoffRow) -> Option<HandoffView> {
         prompted_at: handoff.prompted_at.map(rfc3339),
         done_at: handoff.done_at.map(rfc3339),
         took_ms: took,
+        waits_for_person: handoff.person_wait.map(|wait| wait.why),
         prompt: Some(handoff.wake_text.clone()).filter(|text| !text.is_empty()),
     })
 }

@@ -224,7 +224,7 @@ fn most_schemas() -> Value {
             "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}, "warning": maybe_number(), "critical": maybe_number()})),
             "tmux": object(json!({"socket": maybe_text(), "session": maybe_text(), "pane": maybe_text()})),
             "pid": maybe_number(), "exit_code": maybe_number(), "last_handoff_path": maybe_text(),
-            "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text()}},
+            "handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": text(), "created_at": text(), "waits_for_person": maybe_text()}},
             "failed_handoff": {"type": ["object", "null"], "properties": {"id": text(), "state": {"type": "string", "enum": ["rolled_back", "abandoned"]}, "reason": text(), "at": text(), "document": text()}},
             "tokens_used": number(), "log_file": maybe_text(), "turn": number(),
             "created_at": text(), "changed_at": text(),

@@ -375,6 +375,14 @@ pub const KEYS: &[Key] = &[
         },
     },
     Key {
+        path: "handoff.person_timeout",
+        default: "\"\"",
+        doc: "How long a handoff waits for a person, where a dialog, a draft or an unknown screen stands in front of it, before the old context goes on: the handoff is rolled back, and its document is kept. Counted from when it began to wait. A draft that going back would cost is waited for all the same. Empty: it waits until somebody comes.",
+        takes: Takes::Duration {
+            set: |c, time| c.handoff.person_timeout = time,
+        },
+    },
+    Key {
         path: "channel.dir",
         default: "\"\"",
         doc: "The folder that stands for `~/.claude`: `handoff/`, `channel-registry.json`, `.current-session` and `.restart-session` are in it. Empty: `~/.claude`, also with `SM_HOME`.",

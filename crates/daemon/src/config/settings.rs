@@ -132,6 +132,8 @@ pub struct Handoff {
     pub cooldown: Duration,
     /// Automatic ones in an hour.
     pub per_hour: u32,
+    /// How long one waits for a person before the old context goes on; None: until one comes.
+    pub person_timeout: Option<Duration>,
 }
 
 /// What becomes of a document that looks unfinished.
@@ -344,6 +346,7 @@ impl Default for Handoff {
             layout: Layout::default(),
             cooldown: Duration::from_secs(600),
             per_hour: 4,
+            person_timeout: None,
         }
     }
 }

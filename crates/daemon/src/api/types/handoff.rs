@@ -168,6 +168,9 @@ pub struct HandoffView {
     pub done_at: Option<String>,
     /// From the end of the turn until the successor had its prompt.
     pub took_ms: Option<i64>,
+    /// What stands in front of it that only a person can take away.
+    #[serde(default)]
+    pub waits_for_person: Option<String>,
     /// The successor's first prompt; in a list only while it may be needed again.
     pub prompt: Option<String>,
 }

@@ -100,6 +100,9 @@ pub struct OpenHandoffView {
     pub id: String,
     pub state: String,
     pub created_at: String,
+    /// What stands in front of it that only a person can take away.
+    #[serde(default)]
+    pub waits_for_person: Option<String>,
 }
 
 /// A handoff that ended without a successor.
