@@ -48,6 +48,40 @@ fn a_session_started_inside_a_session_is_its_child() {
 }
 
 #[test]
+fn the_first_prompt_of_a_child_is_said_by_its_parent() {
+    let world = World::new();
+    let parent = world.agent("parent");
+    let unset = "env -u CLAUDE_SESSION_MANAGER_ID -u SM_SESSION_SECRET";
+    for (name, how) in [("kid", ""), ("nameless", unset)] {
+        let new =
+            format!("{how} sm new claude --name {name} --detach --prompt 'count the {name}s'");
+        let said = inside(&world, "parent", &new);
+        assert!(said.contains("exit 0"), "{said}");
+        let kid = world.wait_for(name, "idle");
+        let prompt = world.message(name, &format!("{}-prompt", text(&kid["id"])));
+        let from = json!({"kind": "session", "id": parent["id"], "name": "parent"});
+        assert_eq!(prompt["from"], from, "{prompt}");
+        let head = "[sm: message from parent; answer with: sm send parent";
+        let task = format!("count the {name}s");
+        eventually("it was given as the parent's", || {
+            let mut records = world.records().into_iter();
+            records.any(|r| r.text.starts_with(head) && r.text.ends_with(&task))
+        });
+    }
+    let own = [
+        "new",
+        "claude",
+        "--name",
+        "mine",
+        "--detach",
+        "--prompt",
+        "of a person",
+    ];
+    world.sm(&own).exits(0);
+    assert_eq!(world.given("of a person").text, "of a person");
+}
+
+#[test]
 fn a_stop_notice_arrives_once() {
     let world = World::new();
     world.agent("boss");

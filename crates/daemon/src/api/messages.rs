@@ -99,17 +99,25 @@ async fn sender(
     headers: &HeaderMap,
 ) -> Result<Sender, ApiError> {
     let Some(from) = &body.from else {
-        return match caller::of(hub, connection).await {
-            Caller::Session(own) => Ok(as_session(&own)),
-            Caller::Unproven(other) => Err(not_of(&other)),
-            Caller::Gone => Err(gone()),
-            Caller::Outside | Caller::Unknown => Ok(Sender::Person),
-        };
+        return asker(hub, connection).await;
     };
     let from = read::session(hub, from)?;
     match caller::is_of(hub, &from, headers, connection).await {
         true => Ok(as_session(&from)),
         false => Err(not_of(&from)),
+    }
+}
+
+/// Whoever asks, by its process.
+pub(super) async fn asker(
+    hub: &Shared,
+    connection: Option<Connection>,
+) -> Result<Sender, ApiError> {
+    match caller::of(hub, connection).await {
+        Caller::Session(own) => Ok(as_session(&own)),
+        Caller::Unproven(other) => Err(not_of(&other)),
+        Caller::Gone => Err(gone()),
+        Caller::Outside | Caller::Unknown => Ok(Sender::Person),
     }
 }
 
@@ -136,7 +144,7 @@ fn not_of(session: &Handle) -> ApiError {
     )
 }
 
-fn as_session(handle: &Handle) -> Sender {
+pub(super) fn as_session(handle: &Handle) -> Sender {
     Sender::Session {
         id: handle.id.clone(),
         name: handle.now().record.name.to_string(),

@@ -1,7 +1,7 @@
 //! Sessions: making, listing, changing, ending, bringing back.
 
 use super::types::{AttachView, NewSessionBody, PatchBody, RestoreBody, SessionView};
-use super::{ApiError, Shared, read};
+use super::{ApiError, Shared, messages, read};
 use crate::actor::{Actor, Wake};
 use crate::archive;
 use crate::caller::Connection;
@@ -17,8 +17,7 @@ use axum::{Extension, Json};
 use serde::Deserialize;
 use sm_agents::kind;
 use sm_core::{
-    AgentKind, Event, MessageId, Mode, NewMessage, NewSession, Sender, Session, SessionId,
-    SessionName,
+    AgentKind, Event, MessageId, Mode, NewMessage, NewSession, Session, SessionId, SessionName,
 };
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -158,9 +157,10 @@ pub async fn create(
     })?;
     let secret = proof::secret(&headers);
     let secret = (!secret.is_empty()).then_some(secret);
+    let prompt = prompt(&hub, &id, &body, secret, peer).await?;
     let parent = parent(&hub, &body, secret, peer)?;
     let name = name(&hub, &body, agent, None)?;
-    let handle = start(&hub, &body, id, agent, name, parent).await?;
+    let handle = start(&hub, &body, id, agent, name, parent, prompt).await?;
     Ok((StatusCode::CREATED, Json(view(&hub, &handle))).into_response())
 }
 
@@ -284,6 +284,7 @@ async fn start(
     agent: AgentKind,
     name: SessionName,
     parent: Option<SessionId>,
+    prompt: Option<NewMessage>,
 ) -> Result<Handle, ApiError> {
     let new = NewSession {
         id: id.clone(),
@@ -303,8 +304,7 @@ async fn start(
     };
     hub.launches.remember(&id, body.env.clone());
     let handle = introduce(hub, agent, new, extra).await?;
-    if let Some(prompt) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) {
-        let message = first_message(&id, prompt)?;
+    if let Some(message) = prompt {
         act(&handle, Event::Send(message)).await?;
     }
     act(&handle, Event::LaunchAsked { fresh: false }).await?;
@@ -334,17 +334,39 @@ pub(super) fn folder(hub: &Shared, id: &SessionId) -> String {
     folder.to_string_lossy().into_owned()
 }
 
-fn first_message(id: &SessionId, prompt: &str) -> Result<NewMessage, ApiError> {
+/// The first message of a new session: of the session that asks for it, as any other of its messages.
+async fn prompt(
+    hub: &Shared,
+    id: &SessionId,
+    body: &NewSessionBody,
+    secret: Option<&str>,
+    peer: Option<Extension<Connection>>,
+) -> Result<Option<NewMessage>, ApiError> {
+    let Some(text) = body.prompt.as_ref().filter(|text| !text.trim().is_empty()) else {
+        return Ok(None);
+    };
+    let by_secret = body
+        .parent
+        .as_ref()
+        .zip(secret)
+        .and_then(|(parent, secret)| {
+            let parent = read::session(hub, parent).ok()?;
+            proof::by_secret(&parent, secret).then_some(parent)
+        });
+    let from = match by_secret {
+        Some(own) => messages::as_session(&own),
+        None => messages::asker(hub, peer.map(|Extension(peer)| peer)).await?,
+    };
     let id = MessageId::new(format!("{id}-prompt")).map_err(|_| ApiError::gone())?;
-    Ok(NewMessage {
+    Ok(Some(NewMessage {
         id,
-        from: Sender::Person,
-        text: prompt.to_string(),
+        from,
+        text: text.clone(),
         mode: Mode::Sequential,
         raw: false,
         notify: false,
         expires_at: None,
-    })
+    }))
 }
 
 /// An event whose outcome is on disk when this returns.
