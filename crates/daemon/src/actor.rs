@@ -68,6 +68,16 @@ pub struct Published {
     pub sources: Arc<Sources>,
 }
 
+impl Published {
+    /// What a command reaches it by for certain: the name of one that has ended is free for others.
+    pub fn called(&self) -> &str {
+        match self.record.state.is_live() {
+            true => self.record.name.as_str(),
+            false => self.record.id.as_str(),
+        }
+    }
+}
+
 /// A usage sample and the like is written with the next step, or after this time and up to as much
 /// again: hundreds of sessions must not all write in the same moment, second by second. A journal
 /// that refused is asked again after as long.

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use sm_daemon::api::types::{ReplyView, SendBody};
+use sm_daemon::api::types::{ReplyView, SendBody, SessionView};
 
 use crate::client::{Answer, Daemon, WAIT_SLICE, fresh_id};
 use crate::commands::send::{Text, seconds, send};
@@ -37,6 +37,7 @@ impl Ask {
     pub fn run(self, out: &mut Printer) -> Result<()> {
         let text = self.text.read()?;
         let daemon = Daemon::open()?.within(self.timeout);
+        has_record(&daemon.session(&self.session)?.value)?;
         let body = SendBody {
             id: fresh_id(16)?,
             text,
@@ -70,12 +71,12 @@ impl Ask {
                     false => out.text("\n"),
                 }
             }
-            view => Err(self.no_reply(view)),
+            view => Err(self.no_reply(view, &one_line(&daemon.called(&view.session)))),
         }
     }
 
-    /// Why there is no reply, and what can be done.
-    fn no_reply(&self, view: &ReplyView) -> CommandError {
+    /// Why there is no reply, and what can be done. `called`: by what a command reaches the session.
+    fn no_reply(&self, view: &ReplyView, called: &str) -> CommandError {
         let name = one_line(&view.session.name);
         let name = name.as_str();
         let why = one_line(&view.session.state_reason);
@@ -84,19 +85,17 @@ impl Ask {
         let has_it = matches!(message.state.as_str(), "submitted" | "consumed");
         if view.done {
             return CommandError::refused(format!("{name} has ended its turn without a word"))
-                .hint(format!("what it did: sm output {name}"));
+                .hint(format!("what it did: sm output {called}"));
         }
         if matches!(message.state.as_str(), "failed" | "expired" | "withdrawn") {
             let state = one_line(&message.state);
             return CommandError::refused(format!("the message is {state}: {reason}"))
-                .hint(format!("sm queue ls {name} --all"));
+                .hint(format!("sm queue ls {called} --all"));
         }
         if crate::attach::has_ended(&view.session) {
-            // Its name may be another one's by now.
-            let id = one_line(&view.session.id);
             let state = one_line(&view.session.state);
             return CommandError::refused(format!("{name} is {state} and gives no reply: {why}"))
-                .hint(format!("bring it back: sm restore {id}"));
+                .hint(format!("bring it back: sm restore {called}"));
         }
         let id = &message.id;
         if view.session.state == "waiting" {
@@ -106,7 +105,7 @@ impl Ask {
             };
             return CommandError::not_in_time(format!("{name} waits for a person: {why}; {then}"))
                 .hint(format!(
-                    "answer it: sm attach {name}    take the message back: sm queue rm {name} {id}"
+                    "answer it: sm attach {called}    take the message back: sm queue rm {called} {id}"
                 ));
         }
         if let Some(limit) = &view.session.limit
@@ -118,7 +117,7 @@ impl Ask {
                 one_line(&limit.kind)
             ))
             .hint(format!(
-                "the reply, later: sm output {name}    take the message back: sm queue rm {name} {id}"
+                "the reply, later: sm output {called}    take the message back: sm queue rm {called} {id}"
             ));
         }
         let seconds = self.timeout.as_secs_f64();
@@ -130,10 +129,26 @@ impl Ask {
             false => format!("{name} has not taken the message within {seconds} s: {reason}"),
         };
         CommandError::not_in_time(what).hint(match has_it {
-            true => format!("sm wait {name} --for idle && sm output {name}"),
-            false => format!("look: sm queue ls {name}    take it back: sm queue rm {name} {id}"),
+            true => format!("sm wait {called} --for idle && sm output {called}"),
+            false => {
+                format!("look: sm queue ls {called}    take it back: sm queue rm {called} {id}")
+            }
         })
     }
+}
+
+/// What any other program answers is on its screen, and nothing tells where an answer begins.
+fn has_record(session: &SessionView) -> Result<()> {
+    if session.agent != "generic" {
+        return Ok(());
+    }
+    let name = one_line(&session.name);
+    Err(CommandError::refused(format!(
+        "{name} runs a program that keeps no record of what it answers, so no reply can be told from the rest of its screen; nothing was sent"
+    ))
+    .hint(format!(
+        "send it, then look at its screen: sm send {name} \"…\" && sm wait {name} && sm output {name}"
+    )))
 }
 
 /// Whether waiting alone can bring a reply.

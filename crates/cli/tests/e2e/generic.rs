@@ -3,6 +3,7 @@
 
 use crate::world::{World, eventually, files, text};
 use serde_json::json;
+use sm_client::http::Request;
 
 #[test]
 fn any_program_is_a_session_whose_receipts_say_how_sure_they_are() {
@@ -34,6 +35,16 @@ fn any_program_is_a_session_whose_receipts_say_how_sure_they_are() {
     eventually("all of it", || {
         (0..5).all(|n| pane.screen().matches(&format!("line {n}.")).count() == 2)
     });
+    // nothing tells its answer from the rest of the screen
+    let asked = world.sm(&["ask", "cat", "who are you?"]).exits(1);
+    asked
+        .complains("keeps no record")
+        .complains("sm output cat");
+    let id = text(&sent["id"]);
+    let told = format!("/sessions/cat/messages/{id}/reply");
+    let (status, told) = world.ask(&Request::get(&told));
+    assert_eq!(status, 409, "{told}");
+    assert!(!pane.screen().contains("who are you?"));
     world.sm(&["kill", "cat"]).exits(0);
 }
 

@@ -438,6 +438,26 @@ fn what_sm_says_to_type_means_the_session_it_speaks_of() {
 }
 
 #[test]
+fn who_asked_one_that_ended_is_told_its_id() {
+    let world = World::new();
+    world
+        .sm(&["kill", &text(&world.agent("api")["id"])])
+        .exits(0);
+    let id = text(&world.agent("api")["id"]);
+    world.held_turn("api");
+    std::thread::scope(|scope| {
+        let asking = scope.spawn(|| world.sm(&["ask", "api", "what is new?"]));
+        eventually("it waits", || {
+            let queue = world.get("/sessions/api/messages");
+            queue.to_string().contains("what is new?")
+        });
+        world.sm(&["kill", "api"]).exits(0);
+        let asked = asking.join().unwrap().exits(1);
+        asked.complains(&format!("sm queue ls {id} --all"));
+    });
+}
+
+#[test]
 fn a_purge_without_a_daemon_says_what_it_ends() {
     let world = World::new();
     let before = world.agent("api");

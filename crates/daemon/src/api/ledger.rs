@@ -94,11 +94,15 @@ async fn view(
 }
 
 fn none(handle: &Handle, why: NoLedger) -> ApiError {
-    let name = &handle.now().record.name;
+    let now = handle.now();
+    let name = &now.record.name;
+    let called = now.called();
     let hint = match why {
-        NoLedger::Unreadable => format!("what its terminal showed: sm archive {name}"),
-        NoLedger::Nothing => format!("look at it: sm show {name}"),
-        NoLedger::NoGeneration(_) => format!("what there is of the present one: sm ledger {name}"),
+        NoLedger::Unreadable => format!("what its terminal showed: sm archive {called}"),
+        NoLedger::Nothing => format!("look at it: sm show {called}"),
+        NoLedger::NoGeneration(_) => {
+            format!("what there is of the present one: sm ledger {called}")
+        }
         NoLedger::NoAnswer => "repeat it in a moment".to_owned(),
     };
     ApiError::not_found(format!("there is no ledger of {name}: {why}"), hint)

@@ -13,7 +13,7 @@ use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Json};
 use serde::Deserialize;
-use sm_core::{Event, MessageId, MessageMeta, NewMessage, Sender, SessionName, words};
+use sm_core::{AgentKind, Event, MessageId, MessageMeta, NewMessage, Sender, SessionName, words};
 use sm_store::{MessageRow, Which};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -304,6 +304,12 @@ pub async fn reply(
 ) -> Result<Json<ReplyView>, ApiError> {
     let handle = read::session(&hub, &wanted)?;
     let id = message_id(message)?;
+    if handle.now().record.agent == AgentKind::Generic {
+        return Err(ApiError::conflict(
+            "this program keeps no record of what it answers: no reply can be told from the rest of its screen",
+            format!("look at its screen: sm output {}", handle.id),
+        ));
+    }
     let patience = Duration::from_millis(query.timeout_ms.unwrap_or(600_000).min(3_600_000));
     let deadline = tokio::time::Instant::now() + patience;
     loop {

@@ -323,8 +323,9 @@ fn children(hub: &Hub, parent: &SessionId) -> Vec<String> {
         .map(|p| {
             let (name, agent) = (&p.record.name, p.record.agent.as_str());
             line(&format!(
-                "child session {name} ({agent}) is {}: sm show {name}",
-                p.record.word()
+                "child session {name} ({agent}) is {}: sm show {}",
+                p.record.word(),
+                p.called()
             ))
         })
         .collect();
