@@ -293,7 +293,7 @@ mod tests {
             waits_for_person: Some("it asks a question: which one?".into()),
             ..open.clone()
         };
-        let alone = render(&look(), &[stuck.clone()], &HashMap::new());
+        let alone = render(&look(), std::slice::from_ref(&stuck), &HashMap::new());
         assert!(alone.contains("cleared, waits for you"), "{alone}");
         let one = render_one(&look(), &stuck, "api", "api");
         let row =
