@@ -406,6 +406,33 @@ fn what_escape_puts_back_into_the_composer_is_not_sent_twice() {
 }
 
 #[test]
+fn a_provider_that_fails_holds_messages_and_a_person_goes_on_at_once() {
+    let world = World::new();
+    world.agent("api");
+    world.send_wait("api", "FAIL: 529");
+    world.wait_for("api", "limited");
+    let shown = world.show("api");
+    assert_eq!(shown["limit"]["kind"], "overloaded", "{shown:#}");
+    assert!(shown["limit"]["prompt"].is_null(), "somebody is at it");
+    let waits = world.send("api", "sequential", "SAY: later");
+    world.wait_for_message("api", &id(&waits), &["held"]);
+    let pane = world.pane("api");
+    pane.types("SAY: at once");
+    pane.shows("SAY: at once");
+    pane.key("Enter");
+    world.once(RecordKind::Prompt, "SAY: at once");
+    world.wait_for_message("api", &id(&waits), &["consumed"]);
+    world.wait_for("api", "idle");
+    assert!(world.show("api")["limit"].is_null());
+    let seen = world.sm(&["events", "api"]).exits(0).out;
+    assert_eq!(
+        seen.matches("limited (overloaded, by assumed)").count(),
+        1,
+        "{seen}"
+    );
+}
+
+#[test]
 fn interrupting_failing_and_denying_end_in_idle() {
     let world = World::new();
     world.agent("api");
@@ -413,7 +440,7 @@ fn interrupting_failing_and_denying_end_in_idle() {
     world.held_turn("api");
     pane.key("Escape");
     world.wait_for("api", "idle");
-    world.send_wait("api", "FAIL: 500");
+    world.send_wait("api", "FAIL: 400");
     world.wait_for("api", "idle");
     world.send_wait("api", "ASK: echo no");
     world.wait_for("api", "waiting");
