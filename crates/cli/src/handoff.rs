@@ -185,8 +185,8 @@ pub mod tests {
             in_context: Some(InContextView {
                 characters: 6412,
                 of: 6412,
-                proof: Some("hook".to_owned()),
-                text: "in context, 6,412 of 6,412 characters, proven by hook".to_owned(),
+                proof: Some("transcript".to_owned()),
+                text: "in context, 6,412 of 6,412 characters, proven by transcript".to_owned(),
             }),
             took_ms: Some(1230),
             waits_for_person: None,

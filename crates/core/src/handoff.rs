@@ -341,7 +341,7 @@ pub struct InContext {
 }
 
 impl InContext {
-    /// For people: `in context, 6,412 of 6,412 characters, proven by hook`.
+    /// For people: `in context, 6,412 of 6,412 characters, proven by transcript`.
     pub fn told(self) -> String {
         let (characters, of) = (thousands(self.characters as u64), thousands(self.of as u64));
         match self.proof {

@@ -370,7 +370,7 @@ mod tests {
         when          11:50:00 (10 min ago), 1.2 s from the end of the turn to the prompt
         tokens        83.2k→830
         document      ~/src/api/notes.md
-                      in context, 6,412 of 6,412 characters, proven by hook
+                      in context, 6,412 of 6,412 characters, proven by transcript
         copy          /data/handoffs/1a2b/document.md
         given         /data/handoffs/1a2b/document.md
         kept          snapshot    ~/.local/share/sm/handoffs/x/dump.txt (2000 lines, 75.0 KiB)

@@ -380,16 +380,10 @@ impl Session {
         let due = open.prompted_at.unwrap_or(now).plus(FIRST_TURN);
         let taken = open.wake.as_ref().and_then(|id| self.message(id));
         let consumed = taken.is_none_or(|m| m.meta.state.is_final());
-        let unrecorded = self.wake_is_unrecorded();
-        if consumed && !self.rec.turn_open && !unrecorded {
+        if self.wake_is_unrecorded() {
+            self.await_record(due, now);
+        } else if consumed && !self.rec.turn_open {
             self.handoff_done("the successor's first turn is over", now);
-        } else if now >= due && unrecorded && self.wake_read {
-            self.handoff_at = Some(now.plus(FIRST_TURN)); // it lacks the prompt, and tells when it rests
-        } else if now >= due && unrecorded {
-            self.handoff_done(
-                "its record cannot be read; only a hook has told of the prompt",
-                now,
-            );
         } else if now >= due {
             self.handoff_done("the successor is at work", now);
         } else {
@@ -405,6 +399,7 @@ impl Session {
             .open_handoff()
             .is_some_and(|h| h.state == HandoffState::Prompted && !h.course.is_back());
         if prompted && self.wake_is_unrecorded() {
+            self.wake_look.answered = true;
             self.ask(now); // nobody speaks before it is known what the successor has
         } else if prompted {
             self.handoff_done("the successor's first turn is over", now);

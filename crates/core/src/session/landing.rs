@@ -20,7 +20,7 @@ const LOOK_LONGEST: i64 = 5_000;
 /// A look at the composer that took longer than this is too old for a key.
 pub(super) const FRESH: i64 = 500;
 /// Where the agent's record cannot be read, a proof by hook is waited for this long.
-const UNREAD_PATIENCE: i64 = 30_000;
+pub(super) const UNREAD_PATIENCE: i64 = 30_000;
 /// An interrupted agent may take this long to become idle.
 const INTERRUPT_PATIENCE: i64 = 6_000;
 /// An interrupted agent shows a prompt that it took back within this time.

@@ -114,10 +114,7 @@ pub struct Session {
     pub(crate) preparing: Option<Timestamp>,
     /// When the present step of the handoff has taken too long.
     pub(crate) handoff_at: Option<Timestamp>,
-    /// The record was read since the hook told of the successor's prompt.
-    pub(crate) wake_read: bool,
-    /// … and it was not in there at the last look, when the agent rested.
-    pub(crate) wake_missing: bool,
+    pub(crate) wake_look: unrecorded::WakeLook,
     /// A person's draft was seen when the composer was last seen: it would go with the process.
     pub(crate) drafted: bool,
     /// How long a person's draft is waited for.
@@ -304,8 +301,7 @@ impl Session {
             ready_since: None,
             preparing: None,
             handoff_at: None,
-            wake_read: false,
-            wake_missing: false,
+            wake_look: unrecorded::WakeLook::default(),
             drafted,
             draft_patience: delivery::DRAFT_PATIENCE,
             person_timeout: None,

@@ -4,6 +4,7 @@
 //! A generation is left at most once: the clear belongs to the generation it was ordered in and is
 //! dropped with it.
 
+use super::unrecorded::WakeLook;
 use super::{Flight, Session};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{MessageId, Timestamp};
@@ -322,8 +323,7 @@ impl Session {
         handoff.to = Some(generation);
         handoff.turn = turn;
         self.handoff_at = None;
-        self.wake_read = false;
-        self.wake_missing = false;
+        self.wake_look = WakeLook::default();
         self.handoff_step("the successor has its prompt", now);
         match proof {
             // a hook of the user's own may block the prompt that our hook has heard of

@@ -5,6 +5,7 @@
 //! Nothing goes back as long as the process may still write, or while its record cannot be read; and
 //! what is found in the record after all is not given again.
 
+use super::landing::UNREAD_PATIENCE;
 use super::{Flight, Record, Session, State};
 use crate::comparable;
 use crate::effect::{EntryKind, NoticeKind};
@@ -20,6 +21,19 @@ const AGAIN: i64 = 2_000;
 const TRIES: u32 = 15;
 /// A record that shows nothing for so many deliveries is none that could tell.
 const MOST: usize = 64;
+
+/// What is known of the record in which the successor's prompt is awaited.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct WakeLook {
+    /// Since when it is awaited.
+    since: Option<Timestamp>,
+    /// The last look has read it to its end.
+    read: bool,
+    /// … and the prompt was not in there, when the agent rested.
+    pub(crate) missing: bool,
+    /// A hook told of the end of a turn.
+    pub(crate) answered: bool,
+}
 
 /// A delivery that only a hook has proven.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -206,26 +220,56 @@ impl Session {
     /// A look at the living agent, which may have read its record to the end. If the agent rests and
     /// the record lacks the prompt, the successor does not have it: it is given by the next way.
     pub(super) fn wake_asked(&mut self, evidence: &Evidence, asked_at: Timestamp, now: Timestamp) {
-        let before = std::mem::take(&mut self.wake_missing);
+        let before = std::mem::take(&mut self.wake_look.missing);
         let launch = self.rec.launch;
         let wake = self.rec.unrecorded_wake();
         let Some(given) = wake.filter(|u| u.launch == launch && u.at <= asked_at) else {
             return;
         };
         let here = self.is_conversation_of(given) && self.rec.stranger.is_none();
-        self.wake_read = evidence.transcript_read;
+        self.wake_look.read = evidence.transcript_read;
         let over = !self.rec.turn_open && self.rests(now) && evidence.proves_idle();
         if !(over && here && evidence.transcript_read) {
             return;
         }
         if !before {
-            self.wake_missing = true; // twice: it may be written between two looks
+            self.wake_look.missing = true; // twice: it may be written between two looks
             return;
         }
-        self.wake_is_lacking(now);
+        let reason = "the agent's hook told of it, but it is not in its conversation; a hook of your own may have blocked it";
+        self.wake_is_lacking(reason, now);
     }
 
-    fn wake_is_lacking(&mut self, now: Timestamp) {
+    /// The looks ask the record. One that cannot be read tells nothing: then what the hooks told has
+    /// to do, if they told of the end of a turn too, which one that was blocked does not have.
+    pub(super) fn await_record(&mut self, due: Timestamp, now: Timestamp) {
+        let first = *self.wake_look.since.get_or_insert(now);
+        if self.wake_look.read {
+            return;
+        }
+        let due = due.max(first.plus(UNREAD_PATIENCE));
+        let launch = self.rec.launch;
+        let same = self
+            .rec
+            .unrecorded_wake()
+            .is_some_and(|u| u.launch == launch);
+        let rests = same && self.rec.state == State::Idle && !self.rec.turn_open;
+        let at = match rests && !self.wake_look.answered {
+            true => self.rec.since.max(first).plus(UNREAD_PATIENCE),
+            false => due,
+        };
+        if now < at {
+            self.handoff_at = Some(at);
+        } else if rests && !self.wake_look.answered {
+            let reason = "the agent's hook told of it, and no turn followed that ended, but its record cannot be read; it is not known whether it arrived";
+            self.wake_is_lacking(reason, now);
+        } else {
+            let why = "its record cannot be read; only a hook has told of the prompt";
+            self.handoff_done(why, now);
+        }
+    }
+
+    fn wake_is_lacking(&mut self, reason: &str, now: Timestamp) {
         let open = self.rec.open_handoff();
         let Some((id, text)) = open.and_then(|h| Some((h.wake.clone()?, h.wake_text.clone())))
         else {
@@ -233,12 +277,11 @@ impl Session {
         };
         let proven = self.take_proven(&id);
         self.forget_unrecorded(std::slice::from_ref(&id));
-        let why = "the successor's record lacks its prompt: it is given again";
+        let why = "the successor's record does not show its prompt: it is given again";
         self.wake_was_lost(text, why, now);
         match proven {
             Some(message) => {
                 self.queue.insert(0, message);
-                let reason = "the agent's hook told of it, but it is not in its conversation; a hook of your own may have blocked it";
                 self.fail(&id, reason.into(), now);
             }
             None => self.wake_failed(now),

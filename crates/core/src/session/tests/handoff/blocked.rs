@@ -40,7 +40,7 @@ fn told_by_hook() -> (Bench, String) {
     (b, wake)
 }
 
-fn rests(b: &mut Bench) -> Evidence {
+fn rests(b: &Bench) -> Evidence {
     let mut seen = screen(Composer::Empty, Activity::Idle);
     let process = b.session.record().process.unwrap();
     let conversation = b.session.record().conversation.clone();
@@ -139,7 +139,7 @@ fn a_prompt_that_was_blocked_is_given_by_the_next_way_and_then_rolled_back() {
 #[test]
 fn a_record_that_shows_the_prompt_late_is_waited_for() {
     let (mut b, wake) = told_by_hook();
-    until(&mut b, |b, _| b.session.wake_missing);
+    until(&mut b, |b, _| b.session.wake_look.missing);
     b.recorded(&wake);
     assert_eq!(b.handoff().state, HandoffState::Done);
     assert_eq!(
@@ -156,4 +156,27 @@ fn another_handoff_waits_until_it_is_known_what_the_successor_has() {
     b.recorded(&wake);
     b.on(asked("h2", Trigger::Person));
     assert_eq!(b.handoff().id.as_str(), "h2");
+}
+
+/// Without a record nobody knows more than the hooks tell.
+#[test]
+fn a_record_that_cannot_be_read_leaves_what_the_hooks_tell() {
+    for answered in [true, false] {
+        let (mut b, _) = told_by_hook();
+        if answered {
+            b.stops();
+        }
+        let mut stopped = false;
+        for _ in 0..200 {
+            stopped |= stops_agent(&b.wait(1_000));
+            if b.session.probe.is_some() {
+                let mut seen = rests(&b);
+                seen.transcript_read = false;
+                stopped |= stops_agent(&b.evidence(seen));
+            }
+        }
+        let done = b.handoff().state == HandoffState::Done;
+        assert_eq!((done, stopped), (answered, !answered), "{:?}", b.steps());
+        assert_eq!(b.handoff().in_context.unwrap().proof, None);
+    }
 }
