@@ -29,6 +29,7 @@ mod mcp;
 mod native;
 mod native_commands;
 mod native_handoff;
+mod notices;
 mod own;
 mod own_any;
 mod own_commands;
