@@ -109,6 +109,10 @@ impl Session {
     ) {
         self.close_turn(" (its context was left)");
         self.person_went_on();
+        if self.wake_is_unrecorded() {
+            let why = "its context was left before the record showed the prompt";
+            self.handoff_done(why, now);
+        }
         self.leave_unrecorded();
         self.limit_is_over(); // what is to be gone on with is not in the next context
         self.rec.generation = self.rec.generation.next();

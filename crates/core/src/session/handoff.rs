@@ -54,9 +54,9 @@ impl Record {
                 // the last one wins, unless the agent is gone and being started for it
                 HandoffState::Scheduled
                     if !trigger.is_automatic() && open.course == Course::Forward => {}
+                // it has arrived; until it is known to have, the document could be lost
                 HandoffState::Prompted
-                    if self.generation > open.from
-                        && (trigger == Trigger::Agent || self.unrecorded_wake().is_none()) => {} // it has arrived
+                    if self.generation > open.from && self.unrecorded_wake().is_none() => {}
                 state => return Some(Refusal::UnderWay(open.id.clone(), state.word())),
             }
         }
@@ -399,7 +399,8 @@ impl Session {
             .open_handoff()
             .is_some_and(|h| h.state == HandoffState::Prompted && !h.course.is_back());
         if prompted && self.wake_is_unrecorded() {
-            self.wake_look.answered = true;
+            let turn = self.rec.turn;
+            self.wake_look.answered |= self.rec.open_handoff().is_some_and(|h| h.turn == turn);
             self.ask(now); // nobody speaks before it is known what the successor has
         } else if prompted {
             self.handoff_done("the successor's first turn is over", now);

@@ -184,10 +184,11 @@ fn never_held_up() -> ((Generation, u32), u32) {
 
 impl Record {
     /// The handoff that the present context was begun from. A person's own clear, a fresh launch and
-    /// a rollback break the lineage.
+    /// a rollback break the lineage, and a prompt that only a hook has told of does not make it.
     pub fn lineage(&self) -> Option<&Handoff> {
         self.handoff.as_deref().filter(|h| {
             matches!(h.state, HandoffState::Prompted | HandoffState::Done)
+                && self.unrecorded_wake().is_none()
                 && h.to == Some(self.generation)
         })
     }

@@ -226,10 +226,11 @@ impl Session {
         let Some(given) = wake.filter(|u| u.launch == launch && u.at <= asked_at) else {
             return;
         };
-        let here = self.is_conversation_of(given) && self.rec.stranger.is_none();
-        self.wake_look.read = evidence.transcript_read;
+        // in the record of that conversation it is or is not, wherever the agent is by now
+        let read = evidence.transcript_read && self.is_conversation_of(given);
+        self.wake_look.read = read;
         let over = !self.rec.turn_open && self.rests(now) && evidence.proves_idle();
-        if !(over && here && evidence.transcript_read) {
+        if !(over && read) {
             return;
         }
         if !before {

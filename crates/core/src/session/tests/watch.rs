@@ -307,6 +307,8 @@ fn nothing_is_said_where_it_is_switched_off_or_a_handoff_is_under_way() {
 #[test]
 fn what_a_lineage_was_handed_comes_back_after_a_compaction() {
     let mut bench = Bench::prompted();
+    let wake = bench.wake_text();
+    bench.recorded(&wake);
     bench.stops();
     bench.prompt_accepted("c2", "go on");
     bench.hook(Signal::CompactionStarting { automatic: true });

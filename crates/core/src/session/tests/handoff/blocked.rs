@@ -151,8 +151,10 @@ fn a_record_that_shows_the_prompt_late_is_waited_for() {
 #[test]
 fn another_handoff_waits_until_it_is_known_what_the_successor_has() {
     let (mut b, wake) = told_by_hook();
-    b.on(asked("h2", Trigger::Person));
-    assert_eq!(b.handoff().id.as_str(), "h1");
+    for trigger in [Trigger::Person, Trigger::Agent] {
+        b.on(asked("h2", trigger));
+        assert_eq!(b.handoff().id.as_str(), "h1");
+    }
     b.recorded(&wake);
     b.on(asked("h2", Trigger::Person));
     assert_eq!(b.handoff().id.as_str(), "h2");

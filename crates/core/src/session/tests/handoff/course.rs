@@ -254,6 +254,8 @@ fn a_late_hook_of_the_old_context_changes_nothing() {
 #[test]
 fn the_successor_may_hand_off_in_its_first_turn() {
     let mut bench = Bench::prompted();
+    let wake = bench.wake_text();
+    bench.recorded(&wake);
     bench.on(asked("h2", Trigger::Agent));
     assert_eq!(bench.handoff().id.as_str(), "h2");
     assert_eq!(bench.handoff().from.0, 2);
