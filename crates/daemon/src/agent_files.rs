@@ -93,6 +93,16 @@ pub(crate) const POLICY: &str = "/Library/Application Support/ClaudeCode";
 #[cfg(not(target_os = "macos"))]
 pub(crate) const POLICY: &str = "/etc/claude-code";
 
+/// All settings that a launch of Claude Code goes by, but for ours.
+pub(crate) fn claude_rules(args: &[String], cwd: &str, home: Option<&Path>) -> Vec<Value> {
+    let given = own_settings(args, cwd).ok().flatten();
+    policy_settings(Path::new(POLICY))
+        .chain(given)
+        .chain(user_settings(home, cwd))
+        .chain([claude::user_rules::given_with(args)])
+        .collect()
+}
+
 /// The window within which Claude Code is set to compact if it is started now; one that runs does not
 /// look again. The environment goes before the administrator's settings, those before what was given,
 /// and that before the user's own.

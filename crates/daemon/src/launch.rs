@@ -309,14 +309,16 @@ async fn prepare_agent(
             extra.compact_window = compact_window;
         })));
     }
-    let given = own_tools::tools(&Launching {
+    let (args, hook_program) = (request.args.clone(), request.hook_program.clone());
+    let launching = Launching {
         agent: seat.record.agent,
-        args: &request.args,
+        args: &args,
         cwd: &seat.record.cwd,
         home,
-        hook_program: &request.hook_program,
+        hook_program: &hook_program,
         allowed: seat.hub.config.handoff.permissions,
-    });
+    };
+    let given = own_tools::tools(&launching);
     let lacks = match given {
         Ok(tools) => {
             request.tools = Some(tools);
@@ -336,6 +338,18 @@ async fn prepare_agent(
         env,
         &seat.record.cwd,
     );
+    let needs_person = own_tools::person_needed(&launching, &how);
+    if seat.extra.handoff_needs_person != needs_person {
+        let told = needs_person.clone();
+        seat.handle.send(Wake::Extra(Box::new(move |extra| {
+            extra.handoff_needs_person = told;
+        })));
+    }
+    let needs_person =
+        needs_person.map(|why| format!("a handoff of its own needs a person: {why}"));
+    let lacks = [lacks, needs_person];
+    let lacks = lacks.into_iter().flatten().collect::<Vec<_>>().join("; ");
+    let lacks = Some(lacks).filter(|lacks| !lacks.is_empty());
     seat.event(Event::LaunchPrepared { launch, how, lacks });
     crate::agent_files::prepare(seat, &request, env, home).await
 }

@@ -63,5 +63,7 @@ mod watch;
 pub use agent_files::{claude_compact_window, claude_settings};
 pub use ledger::{Keeper, Source, repository_now};
 pub use origin::{ANOTHER_AGENT, another_agent_asks, of as origin_of};
-pub use own_tools::{Launching, how as how_to_hand_over, own_permissions, tools as own_tools};
+pub use own_tools::{
+    Launching, how as how_to_hand_over, own_permissions, person_needed, tools as own_tools,
+};
 pub use run::{ServeError, ServeOptions, hook_program, run};

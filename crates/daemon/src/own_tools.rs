@@ -1,9 +1,10 @@
 //! What of sm an agent is given with its launch: the tools of `sm mcp`, and permission to run `sm`.
 //! The user's own files are read, never written.
 
-use crate::agent_files::{LARGEST, POLICY, settings_in};
+use crate::agent_files::{LARGEST, POLICY, claude_rules, settings_in};
 use crate::launch::{find_program, is_executable};
 use serde_json::Value;
+use sm_agents::claude::user_rules::{Hindrance, against_command, against_tool};
 use sm_agents::own_tools::{HANDOFF, OwnTools, full_name, has_server};
 use sm_agents::{claude, codex};
 use sm_client::files;
@@ -60,6 +61,45 @@ pub fn how(
         }
         (Some(_) | None, _) => How::Command,
     }
+}
+
+/// Why a handoff that the agent makes itself needs a person, as far as settings say it; for people.
+pub fn person_needed(launching: &Launching<'_>, how: &How) -> Option<String> {
+    const FROM_OUTSIDE: &str = "hand it over from outside: sm handoff --auto --session NAME";
+    let asks = || {
+        format!(
+            "handoff.permissions is off, so unless your own rules allow it the agent asks a person before it hands over; be there, or {FROM_OUTSIDE}"
+        )
+    };
+    match (launching.agent, how) {
+        (AgentKind::Codex, How::Tool(_)) if !launching.allowed => return Some(asks()),
+        (AgentKind::Claude, _) => {}
+        (AgentKind::Codex | AgentKind::Native | AgentKind::Generic, _) => return None,
+    }
+    let rules = claude_rules(launching.args, launching.cwd, launching.home);
+    let command = format!("{} handoff - <<'END'", how.program());
+    let against_command = against_command(&rules, &command);
+    let against_tool = match how {
+        How::Tool(tool) => Some(against_tool(&rules, tool)),
+        How::Command | How::Path(_) => None,
+    };
+    // one way that is open is enough
+    let hindrances = match (against_tool, against_command) {
+        (Some(Some(tool)), Some(command)) => [Some(tool), Some(command)],
+        (None, Some(command)) => [Some(command), None],
+        (Some(None), _) | (_, None) => return (!launching.allowed).then(asks),
+    };
+    let found: Vec<&Hindrance> = hindrances.iter().flatten().collect();
+    let rules: Vec<String> = found.iter().map(|h| format!("`{}`", h.rule)).collect();
+    let rules = rules.join(" and ");
+    Some(match found.iter().all(|h| h.denies) {
+        true => format!(
+            "its settings deny {rules}, so the agent cannot hand over by itself; remove that rule, or {FROM_OUTSIDE}"
+        ),
+        false => format!(
+            "its settings stand before sm's with {rules}, so the agent asks a person before it hands over; remove that rule, or {FROM_OUTSIDE}"
+        ),
+    })
 }
 
 /// Whether `sm` alone is our own.
@@ -200,6 +240,69 @@ mod tests {
             );
         }
         assert!(of(&[], true).contains(&"mcp__sm__handoff".to_owned()));
+    }
+
+    #[test]
+    fn a_handoff_needs_a_person_where_no_way_to_it_is_open() {
+        let dir = tempfile::tempdir().unwrap();
+        let home = dir.path().join("home/.claude");
+        let cwd = dir.path().join("project");
+        std::fs::create_dir_all(&home).unwrap();
+        std::fs::create_dir_all(cwd.join(".claude")).unwrap();
+        let tool = How::Tool("mcp__sm__handoff".to_owned());
+        let path = How::Path("/opt/bin/sm".to_owned());
+        let needs = |agent, how: &How, allowed, args: &[&str]| {
+            let args: Vec<String> = args.iter().map(|arg| (*arg).to_owned()).collect();
+            let launching = Launching {
+                agent,
+                args: &args,
+                cwd: cwd.to_str().unwrap(),
+                home: Some(&home),
+                hook_program: "/opt/bin/sm-hook",
+                allowed,
+            };
+            person_needed(&launching, how)
+        };
+        let claude = AgentKind::Claude;
+        for how in [&tool, &path, &How::Command] {
+            assert_eq!(needs(claude, how, true, &[]), None);
+            let off = needs(claude, how, false, &[]).unwrap();
+            assert!(off.contains("handoff.permissions is off"), "{off}");
+        }
+        assert!(needs(AgentKind::Codex, &tool, false, &[]).is_some());
+        assert_eq!(needs(AgentKind::Codex, &path, false, &[]), None);
+        assert_eq!(needs(AgentKind::Native, &How::Command, false, &[]), None);
+
+        let write = |file: &Path, list: &str, rules: &[&str]| {
+            let settings = serde_json::json!({"permissions": {list: rules}});
+            std::fs::write(file, settings.to_string()).unwrap();
+        };
+        let own = home.join("settings.json");
+        write(&own, "deny", &["Bash(sm *)"]);
+        let denied = needs(claude, &How::Command, true, &[]).unwrap();
+        assert!(
+            denied.contains("deny `Bash(sm *)`") && denied.contains("sm handoff --auto"),
+            "{denied}"
+        );
+        assert_eq!(needs(claude, &tool, true, &[]), None, "it has the tool");
+        assert_eq!(needs(claude, &path, true, &[]), None, "another command");
+        write(
+            &cwd.join(".claude/settings.local.json"),
+            "deny",
+            &["mcp__sm"],
+        );
+        let denied = needs(claude, &tool, true, &[]).unwrap();
+        assert!(denied.contains("`mcp__sm` and `Bash(sm *)`"), "{denied}");
+        write(&own, "ask", &["Bash"]);
+        let asks = needs(claude, &path, true, &[]).unwrap();
+        assert!(
+            asks.contains("asks a person") && asks.contains("`Bash`"),
+            "{asks}"
+        );
+        std::fs::remove_file(&own).unwrap();
+        assert_eq!(needs(claude, &tool, true, &[]), None, "the command is open");
+        let args = ["--disallowedTools", "Bash(sm handoff:*)"];
+        assert!(needs(claude, &tool, true, &args).is_some());
     }
 
     #[test]

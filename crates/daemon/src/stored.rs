@@ -38,6 +38,9 @@ pub struct Extra {
     /// The window within which the agent was set to compact, at its last launch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compact_window: Option<u64>,
+    /// Why a handoff that its agent makes itself needs a person, by its last launch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub handoff_needs_person: Option<String>,
     /// A conversation that has taken a prompt: one without a transcript keeps none, and what is not
     /// in it may have arrived all the same.
     #[serde(default)]

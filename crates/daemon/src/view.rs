@@ -64,6 +64,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
             created_at: rfc3339(open.created_at),
             waits_for_person: open.person_wait.as_ref().map(|wait| wait.why.clone()),
         }),
+        handoff_needs_person: extra.handoff_needs_person.clone(),
         failed_handoff: record.failed_handoff().map(|failed| FailedHandoffView {
             id: failed.id.to_string(),
             state: failed.state.word().to_string(),

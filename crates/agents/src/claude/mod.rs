@@ -11,6 +11,7 @@ pub mod settings;
 pub mod status;
 pub mod title;
 pub mod transcript;
+pub mod user_rules;
 
 use sm_core::profile::{AgentKind, Clear, ClearProof, Input, Profile, StopAnswer};
 

@@ -145,6 +145,7 @@ pub mod tests {
             changed_at: "2026-03-01T11:57:00Z".into(),
             queue: QueueView::default(),
             attention: None,
+            handoff_needs_person: None,
         }
     }
 

@@ -157,6 +157,13 @@ pub fn render(
             .map(|open| open_line(look, open, session))
             .unwrap_or_default(),
     );
+    let needs = session.handoff_needs_person.as_deref();
+    row(
+        "handoffs",
+        &needs
+            .map(|why| look.paint(Tone::Warn, &format!("need a person: {}", one_line(why))))
+            .unwrap_or_default(),
+    );
     row(
         "last handoff",
         &ended
@@ -390,7 +397,15 @@ mod tests {
         handoff       scheduled: waits for the end of the turn (begun 10 min ago; sm handoffs show ho-1a2b)
         handoff doc   ~/src/api/notes.md
         ");
-        insta::assert_snapshot!(lines(&api, &handoff()), @r"
+        let last = handoff();
+        let mut denied = api.clone();
+        denied.handoff_needs_person = Some("its settings deny `Bash(sm *)`".into());
+        insta::assert_snapshot!(lines(&denied, &last), @r"
+        handoffs      need a person: its settings deny `Bash(sm *)`
+        last handoff  done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)
+        handoff doc   ~/src/api/notes.md
+        ");
+        insta::assert_snapshot!(lines(&api, &last), @r"
         last handoff  done 9 min ago, generation 1→2 (sm handoffs show ho-1a2b)
         handoff doc   ~/src/api/notes.md
         ");

@@ -168,3 +168,28 @@ fn a_running_daemon_says_what_troubles_it() {
     assert_eq!(check(&checks, "sessions")["remedy"], "sm restore api-id");
     assert_eq!(check(&checks, "port")["verdict"], "ok");
 }
+
+#[test]
+fn rules_that_keep_an_agent_from_handing_over_are_named() {
+    let home = healthy();
+    let claude = home.path().join("claude-home");
+    std::fs::create_dir_all(&claude).unwrap();
+    let settings = claude.join("settings.json");
+    let at = claude.to_str().unwrap();
+    let env = [("SM_PORT", "0"), ("CLAUDE_CONFIG_DIR", at)];
+    // the tool is still there
+    std::fs::write(&settings, r#"{"permissions":{"deny":["Bash(sm *)"]}}"#).unwrap();
+    let (_, checks) = doctor(&home, &env);
+    assert!(!checks.to_string().contains("\"handoffs\""), "{checks}");
+    let both = r#"{"permissions":{"deny":["Bash(sm *)","mcp__sm"]}}"#;
+    std::fs::write(&settings, both).unwrap();
+    let (_, checks) = doctor(&home, &env);
+    let found = check(&checks, "handoffs");
+    assert_eq!(found["verdict"], "warning");
+    let text = found["text"].as_str().unwrap();
+    assert!(
+        text.contains("need a person") && text.contains("`mcp__sm` and `Bash(sm *)`"),
+        "{text}"
+    );
+    assert_eq!(std::fs::read_to_string(&settings).unwrap(), both);
+}

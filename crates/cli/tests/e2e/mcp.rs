@@ -311,6 +311,36 @@ fn fifty_calls_at_once_are_all_answered() {
     assert_eq!(served.ends(), Some(0));
 }
 
+/// Each agent has a server of its own: all that a machine has of them ask at the same time.
+#[test]
+fn fifty_servers_at_once_answer_each_for_its_own_session() {
+    let world = World::new();
+    let sessions = ["api", "web"].map(|name| (name, text(&world.agent(name)["id"])));
+    let mut servers: Vec<(usize, Served)> = (0..50)
+        .map(|n| (n % 2, Served::start(&world, &sessions[n % 2].1)))
+        .collect();
+    for (_, served) in &mut servers {
+        for (id, tool) in (1..).zip(["handoff_template", "context", "whoami"]) {
+            served.tell(&call(id, tool, json!({})));
+        }
+    }
+    for (whose, mut served) in servers {
+        let answers: Vec<Value> = (0..3).map(|_| served.hear()).collect();
+        let [template, context, whoami] = [1, 2, 3].map(|id| {
+            let (text, failed) = said(&answers, id);
+            assert!(!failed, "{text}");
+            text
+        });
+        assert!(template.contains('#'), "{template}");
+        let context: Value = serde_json::from_str(&context).unwrap();
+        assert_eq!(context["generation"], 1, "{context}");
+        let whoami: Value = serde_json::from_str(&whoami).unwrap();
+        let (name, id) = &sessions[whose];
+        assert_eq!((&whoami["name"], &whoami["id"]), (&json!(name), &json!(id)));
+        assert_eq!(served.ends(), Some(0));
+    }
+}
+
 #[test]
 fn an_agent_is_given_its_tools_unless_it_has_a_server_of_that_name() {
     let world = World::new();

@@ -229,7 +229,7 @@ fn most_schemas() -> Value {
             "tokens_used": number(), "log_file": maybe_text(), "turn": number(),
             "created_at": text(), "changed_at": text(),
             "queue": object(json!({"queued": number(), "held": number(), "held_reason": maybe_text()})),
-            "attention": maybe_text(),
+            "attention": maybe_text(), "handoff_needs_person": maybe_text(),
         })),
         "Message": object(json!({
             "id": text(), "session": text(),

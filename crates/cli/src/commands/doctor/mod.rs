@@ -9,6 +9,11 @@ mod programs;
 
 use clap::Args;
 use serde::Serialize;
+use sm_agents::kind;
+use sm_agents::own_tools::{HANDOFF, full_name};
+use sm_core::AgentKind;
+use sm_core::monitor::How;
+use sm_daemon::Launching;
 use sm_daemon::config::{Config, ConfigError};
 
 use crate::client::Daemon;
@@ -111,15 +116,36 @@ fn examine() -> Vec<Check> {
         (programs.join().unwrap_or_default(), rest)
     });
     checks.push(config_check);
-    if !config.handoff.permissions {
-        checks.push(Check::warning(
-            "handoffs",
-            "handoff.permissions is off: Claude Code asks a person before it hands over, and waits until somebody answers",
-            "leave the key out of config.toml, or be there",
-        ));
-    }
+    checks.extend(handoffs(config.handoff.permissions));
     checks.extend(rest);
     checks
+}
+
+/// Whether Claude Code, started here, can hand over by itself: by its tool or by the command.
+fn handoffs(allowed: bool) -> Option<Check> {
+    let agent = AgentKind::Claude;
+    let home = kind::agent_home(agent, |key| std::env::var(key).ok());
+    let cwd = std::env::current_dir().unwrap_or_default();
+    let launching = Launching {
+        agent,
+        args: &[],
+        cwd: &cwd.to_string_lossy(),
+        home: home.as_deref(),
+        hook_program: "",
+        allowed,
+    };
+    let how = How::Tool(full_name(HANDOFF));
+    let why = sm_daemon::person_needed(&launching, &how)?;
+    Some(Check::warning(
+        "handoffs",
+        format!("those of Claude Code need a person: {why}"),
+        match allowed {
+            true => {
+                "take the rule out of your settings, or leave the agent alone only with automatic handoffs"
+            }
+            false => "leave the key out of config.toml, or be there",
+        },
+    ))
 }
 
 fn config_check(daemon: &Daemon, wrong: Option<&ConfigError>) -> Check {

@@ -58,6 +58,9 @@ pub struct SessionView {
     pub queue: QueueView,
     /// What a person should look at, if anything.
     pub attention: Option<String>,
+    /// Why a handoff that its agent makes itself needs a person, by the settings of its launch.
+    #[serde(default)]
+    pub handoff_needs_person: Option<String>,
 }
 
 /// A dialog that stands in the session's terminal.
