@@ -2,12 +2,13 @@
 //! `das Passwort lautet …`, `mot de passe : …`, `密码是…`.
 //!
 //! Must never take a word of the sentence: what is said to be the password has a digit in it, as
-//! no word has.
+//! no word has. One without is taken only where it cannot be said of a password: behind `lautet`, in
+//! quotation marks, or with a number at its end as a word (`hunterzwei`).
 
 use super::assign::quoted;
 use super::rules::name;
 use super::shapes::{run, starts};
-use super::value::is_spoken_password;
+use super::value::{is_given, is_spoken_password};
 use super::{Found, keys};
 
 /// What people call it, in small letters, and where in it the two bytes stand by which it is
@@ -108,6 +109,38 @@ const IS_JOINED: &[&str] = &[
     "是", "为", "為", "は", "：", ":", "는", "은", "가", "이", "=",
 ];
 
+/// What only a value can follow, in its own clause.
+const NAMES_IT: &[&str] = &["lautet", "luidt", "lyder", "brzmi", "zní", "гласит"];
+
+/// What is said of one in quotation marks, and with `lautet`.
+const SAID_OF_IT: &str = "\
+anders|falsch|richtig|korrekt|ungültig|gültig|abgelaufen|optional|erforderlich|notwendig|nötig|\
+veraltet|unbekannt|sicher|unsicher|vergessen|geheim|gesetzt|gespeichert|verschlüsselt|folgendermaßen|\
+obligatoire|requis|facultatif|invalide|incorrect|expiré|correct|valide|\
+obligatoria|obligatorio|requerida|inválida|incorrecta|opcional|caducada|correcta|válida|secreta|\
+obrigatória|inválida|incorreta|obbligatoria|errata|scaduta|facoltativa|\
+verplicht|vereist|ongeldig|verlopen|optioneel|onjuist|wymagane|nieprawidłowe|błędne|opcjonalne|\
+required|invalid|expired|missing|incorrect|protected|encrypted|следующим|неверный|обязателен";
+
+/// Numbers as words, at the end of a word that nobody has heard.
+const NUMBERS: &str = "\
+zwei|drei|fünf|sechs|sieben|neun|quatre|cinq|huit|cuatro|cinco|siete|nueve|quattro|cinque|sette|\
+quatro|vijf|zeven|negen|fyra|sju|fem|pięć|sześć|siedem";
+
+/// These also mean another thing: key, word, code.
+const MANIFOLD: &[&str] = &["clave", "parola", "парола", "κωδικός"];
+
+/// How sure it is that what comes is the password.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Certainty {
+    /// Something is said of it, or it.
+    May,
+    /// `ist`, `est`, and what comes is all that is said.
+    Is,
+    /// `lautet`.
+    Names,
+}
+
 /// How many words may stand between: `the password for the staging database is …`.
 const BETWEEN: usize = 6;
 const FAR: usize = 120;
@@ -184,14 +217,17 @@ fn after(text: &str, from: usize, mut end: usize, found: &mut impl FnMut(Found))
     let Some(rest) = text.get(end..line) else {
         return;
     };
-    if let Some(start) = joined(rest).or_else(|| spaced(rest)).or_else(|| {
+    let joined = joined(rest).map(|start| (start, Certainty::May));
+    let spoken = joined.or_else(|| spaced(rest, MANIFOLD.contains(&word.to_lowercase().as_str())));
+    let spoken = spoken.or_else(|| {
         // `machine x login y password z`
         let before = text.get(..from).unwrap_or_default();
         let before = before.rsplit('\n').next().unwrap_or_default();
         let netrc = before.contains("login ") && rest.starts_with(' ');
-        netrc.then_some(1)
-    }) {
-        offer(text, end + start, found);
+        netrc.then_some((1, Certainty::May))
+    });
+    if let Some((start, certainty)) = spoken {
+        offer(text, end + start, certainty, found);
     }
 }
 
@@ -239,8 +275,9 @@ fn joined(rest: &str) -> Option<usize> {
     Some(rest.len() - value.len())
 }
 
-/// Where the value begins behind the word that says what it is.
-fn spaced(rest: &str) -> Option<usize> {
+/// Where the value begins behind the word that says what it is. `manifold`: it may be the value of
+/// something else.
+fn spaced(rest: &str, manifold: bool) -> Option<(usize, Certainty)> {
     let mut at = 0;
     for word in rest.split_inclusive(' ').take(BETWEEN + 1) {
         at += word.len();
@@ -249,16 +286,25 @@ fn spaced(rest: &str) -> Option<usize> {
             return None;
         }
         let lower = plain.to_lowercase();
-        if IS.contains(&lower.as_str()) || (plain.len() > 1 && plain.ends_with([':', '：'])) {
+        let names = NAMES_IT.contains(&lower.as_str());
+        if names
+            || IS.contains(&lower.as_str())
+            || (plain.len() > 1 && plain.ends_with([':', '：']))
+        {
             // `is now`, `ist jetzt`: the value comes right behind
             let value = rest.get(at..)?;
-            return Some(rest.len() - value.trim_start().len());
+            let certainty = match lower.ends_with(char::is_alphabetic) {
+                true if names => Certainty::Names,
+                true if !manifold => Certainty::Is,
+                true | false => Certainty::May,
+            };
+            return Some((rest.len() - value.trim_start().len(), certainty));
         }
     }
     None
 }
 
-fn offer(text: &str, mut start: usize, found: &mut impl FnMut(Found)) {
+fn offer(text: &str, mut start: usize, certainty: Certainty, found: &mut impl FnMut(Found)) {
     let bytes = text.as_bytes();
     while matches!(bytes.get(start), Some(b'*' | b'_')) && bytes.get(start) == bytes.get(start + 1)
     {
@@ -273,12 +319,13 @@ fn offer(text: &str, mut start: usize, found: &mut impl FnMut(Found)) {
         if let Some(inside) = rest.strip_prefix(open) {
             start += open.len();
             if let Some(end) = inside.find(close).filter(|end| *end < FAR) {
-                judge(text, start, start + end, found);
+                judge(text, start, start + end, certainty, true, found);
             }
             return;
         }
     }
-    let (start, end) = quoted(text, start).unwrap_or_else(|| {
+    let in_marks = quoted(text, start);
+    let (start, end) = in_marks.unwrap_or_else(|| {
         let end = run(text, start, 128, |b| {
             !b.is_ascii_whitespace() && !matches!(b, b'"' | b'\'' | b'`' | b',' | b')' | b'\\')
         });
@@ -288,13 +335,21 @@ fn offer(text: &str, mut start: usize, found: &mut impl FnMut(Found)) {
     while !text.is_char_boundary(end) {
         end -= 1;
     }
-    judge(text, start, end, found);
+    judge(text, start, end, certainty, in_marks.is_some(), found);
 }
 
-fn judge(text: &str, start: usize, end: usize, found: &mut impl FnMut(Found)) {
+fn judge(
+    text: &str,
+    mut start: usize,
+    end: usize,
+    certainty: Certainty,
+    in_marks: bool,
+    found: &mut impl FnMut(Found),
+) {
     let Some(value) = text.get(start..end) else {
         return;
     };
+    start += value.len() - value.trim_start().len();
     // the end of the sentence, also where no blank follows it
     let value = value
         .trim()
@@ -303,7 +358,11 @@ fn judge(text: &str, start: usize, end: usize, found: &mut impl FnMut(Found)) {
         .find(['。', '，', '、', '！', '）'])
         .unwrap_or(value.len());
     let value = &value[..cut];
-    if starts(text, start, "[redacted") || !is_spoken_password(value) {
+    let is_one = is_spoken_password(value) || {
+        let rest = text.get(start + value.len()..).unwrap_or_default();
+        is_word_of_its_own(value, certainty, in_marks, rest)
+    };
+    if starts(text, start, "[redacted") || !is_one {
         return;
     }
     found(Found {
@@ -311,4 +370,28 @@ fn judge(text: &str, start: usize, end: usize, found: &mut impl FnMut(Found)) {
         start,
         end: start + value.len(),
     });
+}
+
+/// Whether a word without a digit is the password all the same: nothing else can be meant by it.
+fn is_word_of_its_own(value: &str, certainty: Certainty, in_marks: bool, rest: &str) -> bool {
+    let letters = value.chars().count();
+    if certainty == Certainty::May
+        || !(6..=40).contains(&letters)
+        || !value.chars().all(char::is_alphabetic)
+        || !is_given(value)
+    {
+        return false;
+    }
+    let lower = value.to_lowercase();
+    let is_end = rest.starts_with(['.', ',', ';', '!', '?', '\n', '\r']) || rest.trim().is_empty();
+    let is_said_of = SAID_OF_IT.split('|').any(|word| lower == word);
+    let is_number = NUMBERS.split('|').any(|number| {
+        let word = lower.strip_suffix(number);
+        word.is_some_and(|word| word.chars().count() >= 4)
+    });
+    match certainty {
+        Certainty::May => false,
+        Certainty::Is => (in_marks && !is_said_of) || (is_end && is_number),
+        Certainty::Names => (in_marks || is_end) && !is_said_of,
+    }
 }

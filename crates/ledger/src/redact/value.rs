@@ -221,7 +221,7 @@ pub(super) enum Style {
 }
 
 /// Whether somebody gave it: no placeholder, no reference, no word that everybody writes there.
-fn is_given(value: &str) -> bool {
+pub(super) fn is_given(value: &str) -> bool {
     let one = (4..=4096).contains(&value.len()) && !value.contains([' ', '\t']);
     one && !stands_in(value)
         && !refers(value)
