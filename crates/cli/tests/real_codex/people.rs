@@ -1,8 +1,9 @@
 //! A person at the terminal: dialogs, drafts, Escape; and errors.
 
 use sm_testkit::model::texts_of;
+use sm_testkit::wait_until;
 
-use crate::common::World;
+use crate::common::{DEADLINE, World};
 use crate::{APPROVAL, ESCALATED, enter, exactly_once, field, once};
 
 #[test]
@@ -20,6 +21,18 @@ fn nothing_is_typed_into_an_open_approval() {
     assert_eq!(asked["request"], "touch approved", "{session}");
     let reason = session["state_reason"].as_str().unwrap();
     assert!(reason.ends_with(": touch approved"), "{session}");
+    // what it is for and what it does, wherever a person may look for it
+    let listed = || world.sm(&["ls", "--json"]).exits(0).json()[0].clone();
+    let known = wait_until(DEADLINE, || {
+        let (shown, listed) = (world.show("one"), listed());
+        let same = ["goal", "activity"].map(|key| shown[key] == listed[key]);
+        let known = shown["goal"].is_string() && shown["activity"].is_string();
+        (known && same == [true, true]).then_some(shown)
+    });
+    let known = known.unwrap_or_else(|| panic!("{}", world.about("one")));
+    assert_eq!(known["goal"], ESCALATED, "{known}");
+    let activity = known["activity"].as_str().unwrap();
+    assert!(activity.ends_with("touch approved"), "{known}");
     let before = world.screen("one");
     let ids = ["sequential", "important", "urgent"].map(|mode| {
         let id = world.send("one", &format!("a {mode} one"), &["--mode", mode]);
@@ -37,6 +50,8 @@ fn nothing_is_typed_into_an_open_approval() {
         once(&world, &format!("a {mode} one"));
     }
     assert!(world.env.project().join("approved").exists());
+    assert_eq!(world.show("one")["activity"], serde_json::Value::Null);
+    assert_eq!(listed()["goal"], ESCALATED);
 }
 
 #[test]
