@@ -4,7 +4,7 @@
 //! printed, never an error: timing depends on who else uses the machine. It must never touch the
 //! person's own instance, and it leaves nothing behind.
 //!
-//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger|agent|page]…`
+//! `bench [--markdown] [--corpus FOLDER] [hooks|sends|handoff|archive|channel|run|events|monitor|footprint|idle|redaction|ledger|agent|mcp|page]…`
 
 mod agent;
 mod archive;
@@ -21,6 +21,7 @@ mod idle;
 mod ledger;
 mod link;
 mod lookalikes;
+mod mcp;
 mod monitor;
 mod page;
 mod redaction;
@@ -40,7 +41,7 @@ type Result<T> = std::result::Result<T, Box<dyn std::error::Error + Send + Sync>
 /// One part of the run.
 type Arm = fn(&mut Table) -> Result<()>;
 
-const ARMS: [(&str, Arm); 14] = [
+const ARMS: [(&str, Arm); 15] = [
     ("hooks", hooks::run),
     ("sends", sends::run),
     ("handoff", handoff::run),
@@ -54,6 +55,7 @@ const ARMS: [(&str, Arm); 14] = [
     ("redaction", redaction::run),
     ("ledger", ledger::run),
     ("agent", agent::run),
+    ("mcp", mcp::run),
     ("page", page::run),
 ];
 
@@ -72,7 +74,7 @@ fn main() -> ExitCode {
         .find(|word| ARMS.iter().all(|(name, _)| name != word))
     {
         eprintln!(
-            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger agent page"
+            "bench: there is no arm called {unknown}; there are: hooks sends handoff archive channel run events monitor footprint idle redaction ledger agent mcp page"
         );
         return ExitCode::from(2);
     }
