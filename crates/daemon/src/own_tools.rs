@@ -42,7 +42,7 @@ pub fn tools(launching: &Launching<'_>) -> Result<OwnTools, &'static str> {
     })
 }
 
-/// How an agent is told to hand over: by its tool if it has one, else by a command that its shell finds.
+/// How an agent is told to hand over: by its tool if it has one, and by a command that its shell finds.
 /// Codex runs login shells, which set their PATH anew: there only the whole path is sure.
 pub fn how(
     agent: AgentKind,
@@ -51,15 +51,17 @@ pub fn how(
     env: &[(String, String)],
     cwd: &str,
 ) -> How {
-    if tools.is_some() {
-        return How::Tool(full_name(HANDOFF));
-    }
-    match (sm_program(hook_program), agent) {
-        (Some(program), AgentKind::Codex) => How::Path(program),
-        (Some(program), AgentKind::Claude) if !is_own_in_path(&program, env, cwd) => {
-            How::Path(program)
-        }
-        (Some(_) | None, _) => How::Command,
+    let path = sm_program(hook_program).filter(|program| match agent {
+        AgentKind::Codex => true,
+        AgentKind::Claude => !is_own_in_path(program, env, cwd),
+        AgentKind::Native | AgentKind::Generic => false,
+    });
+    let tool = full_name(HANDOFF);
+    match (tools, path) {
+        (Some(_), Some(path)) => How::ToolOrPath { tool, path },
+        (Some(_), None) => How::Tool(tool),
+        (None, Some(path)) => How::Path(path),
+        (None, None) => How::Command,
     }
 }
 
@@ -71,18 +73,18 @@ pub fn person_needed(launching: &Launching<'_>, how: &How) -> Option<String> {
             "handoff.permissions is off, so unless your own rules allow it the agent asks a person before it hands over; be there, or {FROM_OUTSIDE}"
         )
     };
-    match (launching.agent, how) {
-        (AgentKind::Codex, How::Tool(_)) if !launching.allowed => return Some(asks()),
-        (AgentKind::Claude, _) => {}
-        (AgentKind::Codex | AgentKind::Native | AgentKind::Generic, _) => return None,
+    match launching.agent {
+        AgentKind::Claude => {}
+        AgentKind::Codex => {
+            let asks = how.tool().filter(|_| !launching.allowed).map(|_| asks());
+            return asks;
+        }
+        AgentKind::Native | AgentKind::Generic => return None,
     }
     let rules = claude_rules(launching.args, launching.cwd, launching.home);
     let command = format!("{} handoff - <<'END'", how.program());
     let against_command = against_command(&rules, &command);
-    let against_tool = match how {
-        How::Tool(tool) => Some(against_tool(&rules, tool)),
-        How::Command | How::Path(_) => None,
-    };
+    let against_tool = how.tool().map(|tool| against_tool(&rules, tool));
     // one way that is open is enough
     let hindrances = match (against_tool, against_command) {
         (Some(Some(tool)), Some(command)) => [Some(tool), Some(command)],
@@ -240,6 +242,42 @@ mod tests {
             );
         }
         assert!(of(&[], true).contains(&"mcp__sm__handoff".to_owned()));
+    }
+
+    #[test]
+    fn the_tool_is_named_and_a_command_that_the_shell_finds() {
+        let dir = tempfile::tempdir().unwrap();
+        let ours = dir.path().join("ours");
+        let hook = program(&ours, "sm-hook");
+        let path = program(&ours, "sm");
+        let tools = OwnTools {
+            program: path.clone(),
+            allowed: true,
+        };
+        let tool = "mcp__sm__handoff".to_owned();
+        let found = ours.to_str().unwrap();
+        let named = |agent, tools, folder: &str| {
+            let env = [("PATH".to_owned(), folder.to_owned())];
+            how(agent, tools, &hook, &env, "/")
+        };
+        let (claude, codex) = (AgentKind::Claude, AgentKind::Codex);
+        let both = How::ToolOrPath {
+            tool: tool.clone(),
+            path: path.clone(),
+        };
+        let by_path = How::Path(path.clone());
+        for (agent, given, folder, expected) in [
+            (claude, true, found, &How::Tool(tool.clone())),
+            (claude, true, "/nowhere", &both),
+            (claude, false, found, &How::Command),
+            (claude, false, "/nowhere", &by_path),
+            (codex, true, found, &both),
+            (codex, false, found, &by_path),
+            (AgentKind::Native, false, "/nowhere", &How::Command),
+        ] {
+            let named = named(agent, given.then_some(&tools), folder);
+            assert_eq!(&named, expected, "{agent:?} {given} {folder}");
+        }
     }
 
     #[test]

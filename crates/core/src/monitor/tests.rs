@@ -265,6 +265,14 @@ fn the_way_that_the_agent_has_is_the_one_that_is_named() {
             "call the tool `mcp__sm__handoff` with the document itself as your last action; `mcp__sm__handoff_template` or `sm handoff --template` shows what a good document holds. If you do not have that tool: `sm handoff - <<'END'`",
             "run `sm handoff <path>` as your last action",
         ),
+        (
+            How::ToolOrPath {
+                tool: "mcp__sm__handoff".into(),
+                path: "/opt/sm".into(),
+            },
+            "call the tool `mcp__sm__handoff` with the document itself as your last action; `mcp__sm__handoff_template` or `/opt/sm handoff --template` shows what a good document holds. If you do not have that tool: `/opt/sm handoff - <<'END'`",
+            "`sm handoff - <<'END'`",
+        ),
     ] {
         let values = Values {
             how,

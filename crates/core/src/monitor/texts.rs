@@ -28,6 +28,8 @@ pub enum How {
     Path(String),
     /// By a tool of this name.
     Tool(String),
+    /// By a tool; where it is missing, by `sm` of this path, as in [`Self::Path`].
+    ToolOrPath { tool: String, path: String },
 }
 
 impl How {
@@ -39,7 +41,15 @@ impl How {
     pub fn program(&self) -> &str {
         match self {
             Self::Command | Self::Tool(_) => "sm",
-            Self::Path(path) => path,
+            Self::Path(path) | Self::ToolOrPath { path, .. } => path,
+        }
+    }
+
+    /// The tool, where there is one.
+    pub fn tool(&self) -> Option<&str> {
+        match self {
+            Self::Tool(tool) | Self::ToolOrPath { tool, .. } => Some(tool),
+            Self::Command | Self::Path(_) => None,
         }
     }
 
@@ -53,9 +63,12 @@ impl How {
         match self {
             Self::Command => by_command("sm"),
             Self::Path(path) => format!("Your shell may not find `sm`: {}", by_command(path)),
-            Self::Tool(tool) => format!(
-                "No file and no command is needed: call the tool `{tool}` with the document itself as your last action; `{tool}_template` or `sm handoff --template` shows what a good document holds. If you do not have that tool: `sm handoff - <<'END'` takes the document from standard input"
-            ),
+            Self::Tool(tool) | Self::ToolOrPath { tool, .. } => {
+                let sm = self.program();
+                format!(
+                    "No file and no command is needed: call the tool `{tool}` with the document itself as your last action; `{tool}_template` or `{sm} handoff --template` shows what a good document holds. If you do not have that tool: `{sm} handoff - <<'END'` takes the document from standard input"
+                )
+            }
         }
     }
 
@@ -63,7 +76,9 @@ impl How {
     pub fn in_short(&self) -> String {
         match self {
             Self::Command | Self::Path(_) => format!("run `{} handoff <path>`", self.program()),
-            Self::Tool(tool) => format!("hand it over with the tool `{tool}`"),
+            Self::Tool(tool) | Self::ToolOrPath { tool, .. } => {
+                format!("hand it over with the tool `{tool}`")
+            }
         }
     }
 }

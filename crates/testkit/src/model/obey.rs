@@ -94,7 +94,10 @@ fn hand_over(talk: &Conversation, alert: &str) -> Outcome {
 /// How the alert calls the command, and whether that takes a document from its input.
 fn command(alert: &str) -> (&str, bool) {
     let spans = || alert.split('`').skip(1).step_by(2);
-    let named = spans().find_map(|span| span.split_once(" handoff ").map(|(program, _)| program));
+    // the way that is told last in full goes before the seeds' wording
+    let named = [" handoff - ", " handoff "].into_iter().find_map(|word| {
+        spans().find_map(|span| span.split_once(word).map(|(program, _)| program))
+    });
     let takes_input = spans().any(|span| span.contains(" handoff - ") || span.ends_with(" -"));
     (named.unwrap_or("sm"), takes_input)
 }
@@ -206,6 +209,13 @@ mod tests {
         check(&[&named], "", &["Bash", "Write"], over);
         let full = "Bash {\"command\":\"/opt/my apps/sm handoff - <<'END'\\n# Handoff";
         check(&[&by_path], "", &["Bash"], full);
+        let way = sm_core::monitor::How::ToolOrPath {
+            tool: "mcp__sm__handoff".into(),
+            path: "/opt/my apps/sm".into(),
+        };
+        let named = format!("{CRITICAL} {}.", way.told());
+        check(&[&named], "", &["Bash", "Write"], full);
+        check(&[&named], "", &server, &format!("mcp__sm__handoff {its}"));
         let done = "The handoff was asked for.";
         for tools in [&server[..], &group, &["Bash"]] {
             check(&[&stdin], "OBEDIENT-DOCUMENT 1.", tools, done);
