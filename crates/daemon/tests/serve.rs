@@ -358,6 +358,48 @@ async fn there_are_only_so_many_connections_to_the_socket() {
     server.stop().await;
 }
 
+/// Those on which something is asked do not count.
+#[tokio::test]
+async fn a_process_has_only_so_many_connections_on_which_it_asks_nothing() {
+    let server = Server::with(Limits {
+        idle_of_a_process: 3,
+        ..Limits::default()
+    })
+    .await;
+    let mut busy = Vec::new();
+    for _ in 0..6 {
+        let mut stream = server.unix().await;
+        let request = format!("GET /never HTTP/1.1\r\nHost: {}\r\n\r\n", server.address);
+        stream.write_all(request.as_bytes()).await.unwrap();
+        // (it is idle until its head was read)
+        ask_again(&server, 200).await;
+        busy.push(stream);
+    }
+    let idle: Vec<UnixStream> = {
+        let mut idle = Vec::new();
+        for _ in 0..3 {
+            idle.push(server.unix().await);
+        }
+        idle
+    };
+    ask_again(&server, 503).await;
+    drop(idle);
+    ask_again(&server, 200).await;
+    server.stop().await;
+}
+
+/// Until this is the answer: the server sees what became of other connections a little later.
+async fn ask_again(server: &Server, wanted: u16) {
+    let request = format!(
+        "GET /hello HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n\r\n",
+        server.address
+    );
+    within(async {
+        while status(&exchange(server.unix().await, request.as_bytes()).await) != wanted {}
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn there_are_only_so_many_tcp_connections() {
     let server = Server::with(Limits {

@@ -2,8 +2,10 @@
 //!
 //! Heads have a deadline and bounds (hyper), bodies too ([`read_body`]), and the number of TCP
 //! connections is bounded, that of other users far lower than our own: they can only be refused,
-//! and must not take our place. Nothing here knows a route.
+//! and must not take our place. One process may keep only so many open on which it asks nothing.
+//! Nothing here knows a route.
 
+use std::collections::HashMap;
 use std::convert::Infallible;
 use std::future::poll_fn;
 use std::io;
@@ -41,6 +43,8 @@ pub struct Limits {
     pub headers: usize,
     /// Connections to the Unix socket.
     pub unix_connections: usize,
+    /// Of these, such of one process on which no request is under way.
+    pub idle_of_a_process: usize,
     /// TCP connections of our own user.
     pub own_connections: usize,
     /// TCP connections of others and of nobody known.
@@ -58,6 +62,7 @@ impl Default for Limits {
             head_bytes: 64 * 1024,
             headers: 64,
             unix_connections: files * 5 / 8,
+            idle_of_a_process: files / 8,
             own_connections: files / 8,
             other_connections: 32,
             grace: Duration::from_secs(2),
@@ -104,6 +109,7 @@ pub async fn serve_unix(
     stop: CancellationToken,
 ) {
     let places = Arc::new(Semaphore::new(limits.unix_connections));
+    let idle = IdleConnections::default();
     let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -114,19 +120,26 @@ pub async fn serve_unix(
         };
         match accepted {
             Ok((stream, _)) => {
+                let pid = unix_peer_process(&stream);
+                let Some(idle) = idle.add(pid, limits.idle_of_a_process) else {
+                    let _ = stream.try_write(BUSY);
+                    tracing::warn!(
+                        pid,
+                        "a connection was refused: its process has too many idle"
+                    );
+                    continue;
+                };
                 let Ok(place) = Arc::clone(&places).try_acquire_owned() else {
                     let _ = stream.try_write(BUSY);
                     tracing::warn!("a connection was refused: too many at once");
                     continue;
                 };
                 let uid = unix_peer_uid(&stream).into();
-                let connection = Connection::Unix {
-                    pid: unix_peer_process(&stream),
-                };
+                let connection = Connection::Unix { pid };
                 let (router, stop) = (router.clone(), stop.clone());
                 connections.spawn(async move {
                     let who = (Peer::Unix { uid }, connection);
-                    serve_connection(stream, who, router, limits, stop).await;
+                    serve(stream, who, router, limits, stop, Some(idle)).await;
                     drop(place);
                 });
             }
@@ -186,13 +199,29 @@ pub async fn serve_tcp(
 /// Serves one connection until either side closes it, or until `stop` and its answer is out.
 pub async fn serve_connection<S>(
     io: S,
-    (peer, other_end): (Peer, Connection),
+    who: (Peer, Connection),
     router: Router,
     limits: Limits,
     stop: CancellationToken,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    serve(io, who, router, limits, stop, None).await;
+}
+
+async fn serve<S>(
+    io: S,
+    (peer, other_end): (Peer, Connection),
+    router: Router,
+    limits: Limits,
+    stop: CancellationToken,
+    idle: Option<Idle>,
+) where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    // given back while something is asked, and for good by what keeps its connection
+    let counted = idle.as_ref().map(Idle::again);
+    let idle = Arc::new(Mutex::new(idle));
     let takeover: Arc<Mutex<Option<Takeover>>> = Arc::default();
     let found = Arc::clone(&takeover);
     // as long as its connection is busy with it, and a taken-over one lives
@@ -203,9 +232,15 @@ pub async fn serve_connection<S>(
         request.extensions_mut().insert(other_end);
         let answer = router.clone().oneshot(request.map(Body::new));
         let (found, taken) = (Arc::clone(&found), Arc::clone(&taken));
+        let (idle, counted) = (Arc::clone(&idle), counted.clone());
+        drop(lock(&idle).take());
         Box::pin(async move {
             let mut answer = answer.await?;
-            *lock(&taken) = answer.extensions_mut().remove::<Place>();
+            let place = answer.extensions_mut().remove::<Place>();
+            if place.is_none() {
+                *lock(&idle) = counted.map(|count| count());
+            }
+            *lock(&taken) = place;
             if let Some(takeover) = answer.extensions_mut().remove::<Takeover>() {
                 *lock(&found) = Some(takeover);
             }
@@ -307,6 +342,65 @@ pub async fn read_body(body: Body, limit: usize, deadline: Duration) -> Result<B
     match tokio::time::timeout(deadline, reading).await {
         Ok(read) => read,
         Err(_) => Err(BodyError::TooSlow),
+    }
+}
+
+/// How many connections of each process are open on which nothing is asked: whoever opens them one
+/// after the other must not take everybody's places.
+#[derive(Debug, Clone, Default)]
+struct IdleConnections(Arc<Mutex<HashMap<u32, usize>>>);
+
+/// One that is counted as idle, until this is dropped.
+#[derive(Debug)]
+struct Idle {
+    of: Option<(IdleConnections, u32)>,
+}
+
+impl IdleConnections {
+    /// None: the process has its share. A process that nobody knows has none of its own.
+    fn add(&self, pid: Option<u32>, most: usize) -> Option<Idle> {
+        let Some(pid) = pid.filter(|pid| *pid > 0) else {
+            return Some(Idle { of: None });
+        };
+        if lock(&self.0).get(&pid).is_some_and(|count| *count >= most) {
+            return None;
+        }
+        Some(self.count(pid))
+    }
+
+    fn count(&self, pid: u32) -> Idle {
+        let mut counts = lock(&self.0);
+        let count = counts.entry(pid).or_default();
+        *count = count.saturating_add(1);
+        Idle {
+            of: Some((self.clone(), pid)),
+        }
+    }
+}
+
+impl Idle {
+    /// Counts the same connection once more.
+    fn again(&self) -> impl Fn() -> Self + Clone + Send + Sync + 'static {
+        let of = self.of.clone();
+        move || match &of {
+            Some((connections, pid)) => connections.count(*pid),
+            None => Self { of: None },
+        }
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        let Some((connections, pid)) = &self.of else {
+            return;
+        };
+        let mut counts = lock(&connections.0);
+        if let Some(count) = counts.get_mut(pid) {
+            *count = count.saturating_sub(1);
+            if *count == 0 {
+                counts.remove(pid);
+            }
+        }
     }
 }
 
