@@ -39,10 +39,7 @@ pub fn run(table: &mut Table) -> Result<()> {
     ));
     table.row(
         Row::new("time", spread(&ours))
-            .against(
-                format!("`cat`: {}", spread(&bare)),
-                ours.p50() / bare.p50(),
-            )
+            .against(format!("`cat`: {}", spread(&bare)), ours.p50() / bare.p50())
             .target("p95 under 20 ms", ours.p95() < 20.0),
     );
     table.row(
