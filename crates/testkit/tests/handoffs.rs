@@ -28,6 +28,7 @@ macro_rules! schedules {
             assert!(stats.handed_off > COUNT && stats.crashes > COUNT, "{stats:?}");
             assert!(stats.stops > COUNT / 40 && stats.stashes > COUNT / 8, "{stats:?}");
             assert!(stats.abandoned > COUNT / 100, "{stats:?}");
+            assert!(stats.given_again > COUNT / 100, "{stats:?}");
         })*
     };
 }
@@ -102,6 +103,12 @@ fn a_stash_over_a_stash_is_noticed() {
 fn a_handoff_that_is_only_in_memory_is_noticed() {
     let what = noticed(Mutation::HandoffInMemory, 100);
     assert!(what.contains("not in the journal"), "{what}");
+}
+
+#[test]
+fn a_hook_that_is_believed_without_the_record_is_noticed() {
+    let what = noticed(Mutation::HookIsProof, 500);
+    assert!(what.contains("0 successors took its prompt"), "{what}");
 }
 
 #[test]
@@ -234,6 +241,30 @@ fn killed_at_every_point_of_a_handoff_that_goes_back() {
             assert_eq!((world.wakes(id), world.agent().current), (0, 0));
             assert_eq!((world.arrived(0), world.arrived(1)), (1, 1));
         });
+    }
+}
+
+#[test]
+fn killed_at_every_point_of_a_handoff_that_a_hook_of_the_users_blocks() {
+    for agent in [AgentKind::Claude, AgentKind::Codex] {
+        for blocked in [true, false] {
+            let scene = |world: World| {
+                let mut world = hands_off(world);
+                world.with_faults(|f| match blocked {
+                    true => f.prompt_blocked = 1000,
+                    false => f.document_unsaid = 1000,
+                });
+                world.run_for(300_000);
+                world
+            };
+            with_every_crash(agent, scene, |world, id| {
+                let handoff = world.handoff(id).unwrap();
+                let state = handoff.state;
+                assert_eq!(state, HandoffState::RolledBack, "{:?}", handoff.steps);
+                assert_eq!((world.wakes(id), world.agent().current), (0, 0));
+                assert_eq!((world.arrived(0), world.arrived(1)), (1, 1));
+            });
+        }
     }
 }
 

@@ -125,6 +125,8 @@ pub struct Agent {
     /// In the conversation, but the model is asked with it only at the next prompt.
     pub carried: Vec<String>,
     pub launch_prompt: Option<String>,
+    /// A hook of the user's own has blocked the prompt that the agent's hooks are told of.
+    pub blocked: bool,
     /// What its status file says; it lags behind.
     pub shown: Option<StatusReading>,
     /// Changes with everything that scrolls.
@@ -166,6 +168,7 @@ impl Agent {
             stop_row: 0,
             carried: Vec::new(),
             launch_prompt: None,
+            blocked: false,
             shown: None,
             history: 0,
             compacting_in_turn: false,

@@ -232,7 +232,11 @@ impl World {
         let late = self.is_late(hook);
         let before = (foreign || late).then(|| Standing::of(&self.daemon.session));
         self.hook_reaches(hook);
+        let claimed = self.claimed_by_hook(&call);
         let taken = self.step_session(Event::Hook(call));
+        if let (Some(claimed), true) = (claimed, self.daemon.up) {
+            self.step_session(claimed);
+        }
         self.beginning_reached(hook);
         if let (Some(before), true) = (before, self.daemon.up) {
             let after = Standing::of(&self.daemon.session);

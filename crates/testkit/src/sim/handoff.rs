@@ -8,7 +8,7 @@ use super::world::{Item, World, id, tr};
 use sm_core::carried::{IN_A_PROMPT, carried};
 use sm_core::handoff::{Author, Guards, HandoffState, NewHandoff, Prepared, Trigger};
 use sm_core::ids::{ConversationId, EventId, HandoffId, Timestamp};
-use sm_core::signal::{Came, ContextSource, HookCall, Origin, Signal};
+use sm_core::signal::{Came, ContextSource, Fact, HookCall, Origin, Signal};
 use sm_core::{AgentKind, Event};
 
 /// How often somebody who got no answer asks again.
@@ -191,6 +191,21 @@ impl World {
             let text = self.sent[message].new.text.clone();
             self.say(&text, Came::HookContext);
         }
+    }
+
+    /// What a hook has told of, as if the record had it.
+    pub(super) fn claimed_by_hook(&self, call: &HookCall) -> Option<Event> {
+        let Signal::PromptAccepted { text, .. } = &call.signal else {
+            return None;
+        };
+        let believed = self.options.mutation == Mutation::HookIsProof;
+        (believed && text.starts_with("Read /")).then(|| {
+            Event::Facts(vec![Fact::UserText {
+                text: text.clone(),
+                came: Came::Prompt,
+                at: Some(call.at),
+            }])
+        })
     }
 
     // ── for directed cases

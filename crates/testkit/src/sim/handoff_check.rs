@@ -63,6 +63,12 @@ fn rank(state: HandoffState) -> u32 {
     }
 }
 
+/// A person left the successor's context before anybody could know whether it had its prompt.
+fn was_left(handoff: &Handoff) -> bool {
+    let last = handoff.steps.last();
+    last.is_some_and(|step| step.text.contains("was left before the record"))
+}
+
 impl World {
     /// The rows of a step, as they go into the journal.
     pub(super) fn handoffs_journaled(&mut self, changed: &[Handoff]) {
@@ -99,8 +105,13 @@ impl World {
         let again = row.lost > 0
             && now == HandoffState::Cleared
             && matches!(before, HandoffState::Prompted | HandoffState::Done);
+        // the record showed that nobody had taken it
+        let untaken = (before, now) == (HandoffState::Prompted, HandoffState::Cleared)
+            && row.taken.iter().all(|at| *at == row.from);
         if again {
             row.lost -= 1;
+        } else if untaken {
+            self.stats.given_again += 1;
         } else if rank(now) < rank(before) || (!before.is_open() && now != before) {
             let id = &handoff.id;
             self.fail(format!("handoff {id} went from {before:?} to {now:?}"));
@@ -328,7 +339,8 @@ impl World {
         row.taken.push(current);
         let open = row.last.state.is_open(); // afterwards people may do with it what they like
         tr!(self, "c{current} takes the prompt of {id}");
-        if current == from && !proves_late && open {
+        // somebody may go back under a paste, and enter it there themselves
+        if current == from && !proves_late && open && !self.enter_by_person {
             self.fail(format!("the old context took the prompt of handoff {id}"));
         } else if current != from && elsewhere > 0 && !self.nobody_knows(&id) {
             self.fail(format!("two contexts took the prompt of handoff {id}"));
@@ -419,7 +431,7 @@ impl World {
             }
             let right = match state {
                 HandoffState::Done | HandoffState::Prompted => {
-                    taken == 1 || (taken > 1 && self.nobody_knows(id))
+                    taken == 1 || (taken > 1 && self.nobody_knows(id)) || was_left(&row.last)
                 }
                 HandoffState::RolledBack => taken == 0,
                 HandoffState::Scheduled | HandoffState::Prepared | HandoffState::Cleared => {

@@ -71,6 +71,10 @@ pub struct Faults {
     pub prompt_vanishes: u32,
     /// The successor takes the first line of its prompt and drops the document.
     pub document_dropped: u32,
+    /// A hook of the user's own blocks the prompt of a successor after ours has told of it.
+    pub prompt_blocked: u32,
+    /// The hook is told all of the prompt, and the model is given its first line.
+    pub document_unsaid: u32,
     /// The agent cannot be started.
     pub launch_fails: u32,
     /// The artifacts of a handoff are never made, or its document cannot be kept.
@@ -143,6 +147,8 @@ pub enum Mutation {
     StashUnseen,
     /// A handoff is kept in memory until the turn is over.
     HandoffInMemory,
+    /// What a hook has told of counts as being in the record.
+    HookIsProof,
     /// How full the context is, and what was told of it, is in memory only.
     GaugeInMemory,
     /// A sample counts as made when it arrives.
@@ -287,6 +293,14 @@ impl Options {
         faults.launch_fails = some(1, 150);
         faults.prepare_lost = some(1, 500);
         faults.prepare_fails = some(1, 200);
+        // of their own, so that the schedules without them stay as they were
+        let mut rng_of_users = Rng::new(seed.rotate_left(23) ^ 0x00B1_0CED);
+        let mut users = |most: u64| match rng_of_users.below(10) {
+            0 => u32::try_from(1 + rng_of_users.below(most)).unwrap_or(1),
+            _ => 0,
+        };
+        faults.prompt_blocked = users(900);
+        faults.document_unsaid = users(600);
         options.person.stashes = some(3, 150);
         options.person.handoffs = some(5, 400);
         options.person.cancels = some(2, 40);

@@ -11,7 +11,11 @@ impl World {
         match act {
             Act::Look => self.look_around(),
             Act::Type(text) => self.type_text(text),
-            Act::Submit => self.press_enter(),
+            Act::Submit => {
+                self.enter_by_person = true;
+                self.press_enter();
+                self.enter_by_person = false;
+            }
             Act::Erase => {
                 if self.agent.dialog.is_none() && !self.agent.composer.is_empty() {
                     tr!(self, "person: erases the composer");

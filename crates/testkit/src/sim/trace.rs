@@ -32,6 +32,8 @@ pub struct Stats {
     pub handoffs_refused: u64,
     pub handed_off: u64,
     pub rolled_back: u64,
+    /// Prompts that a hook had told of and the record lacked.
+    pub given_again: u64,
     pub abandoned: u64,
     pub clears: u64,
     pub stops: u64,
@@ -71,6 +73,7 @@ impl Stats {
         self.handoffs_refused += other.handoffs_refused;
         self.handed_off += other.handed_off;
         self.rolled_back += other.rolled_back;
+        self.given_again += other.given_again;
         self.abandoned += other.abandoned;
         self.clears += other.clears;
         self.stops += other.stops;

@@ -292,7 +292,7 @@ impl World {
         let last = texts.len().saturating_sub(1);
         for (at, pieces) in texts.into_iter().enumerate() {
             let text = text_of(&pieces);
-            self.say(&text, Came::Prompt);
+            self.agent.blocked = self.say_prompt(&text);
             let signal = Signal::PromptAccepted {
                 text,
                 transcript: None,
@@ -307,6 +307,22 @@ impl World {
             self.output(2, true);
             self.think();
         }
+    }
+
+    /// True: a hook of the user's own keeps it from the model.
+    fn say_prompt(&mut self, text: &str) -> bool {
+        let wakes = text.starts_with("Read /");
+        if wakes && self.fault(self.options.faults.prompt_blocked) {
+            tr!(self, "fault: a hook of the user's own blocks the prompt");
+            return true;
+        }
+        let first = text.lines().next().unwrap_or_default();
+        let cut = wakes && first != text && self.fault(self.options.faults.document_unsaid);
+        if cut {
+            tr!(self, "fault: the model is not given the document");
+        }
+        self.say(if cut { first } else { text }, Came::Prompt);
+        false
     }
 
     fn random_plan(&mut self) -> TurnPlan {
@@ -388,7 +404,11 @@ impl World {
                     | Answer::Block { .. }
                     | Answer::Recover { .. } => self.must_be_nothing(&answer),
                 }
-                self.go_on(false);
+                if std::mem::take(&mut self.agent.blocked) {
+                    self.become_idle(false); // and no hook says so
+                } else {
+                    self.go_on(false);
+                }
             }
             Stage::PreTool => {
                 self.must_be_nothing(&answer);

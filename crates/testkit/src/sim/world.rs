@@ -184,6 +184,7 @@ pub struct World {
     pub(super) trace: VecDeque<String>,
     pub(super) failed: Option<String>,
     pub(super) enter_by_sm: bool,
+    pub(super) enter_by_person: bool,
 }
 
 /// Writes a line of the trace, formatted only if somebody reads it.
@@ -237,6 +238,7 @@ impl World {
             trace: VecDeque::new(),
             failed: None,
             enter_by_sm: false,
+            enter_by_person: false,
             options,
         }
     }
