@@ -232,7 +232,9 @@ pub fn documents_are_in_the_first_request(world: &World, args: &[&str]) {
         let in_context = &done["in_context"];
         assert_eq!(in_context["characters"], expected.characters, "{done:#}");
         assert_eq!(in_context["of"], expected.of, "{done:#}");
-        assert_eq!(in_context["proof"], "hook", "{done:#}");
+        assert_eq!(in_context["proof"], "transcript", "{done:#}");
+        let shown = world.sm(&["handoffs", "show", &text(&done["id"])]).exits(0);
+        assert!(shown.out.contains("proven by transcript"), "{}", shown.out);
         assert_eq!(expected.is_whole(), bytes <= 9_000, "{bytes}");
         let first = world.request_with(&world.wake_of(&name));
         let told = texts_of(&first);

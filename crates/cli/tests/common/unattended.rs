@@ -128,7 +128,7 @@ fn wait_handoff_from(world: &World, generation: u64, wanted: impl Fn(&Value) -> 
 pub fn successor_has(world: &World, done: &Value, part: &str) {
     let in_context = &done["in_context"];
     assert_eq!(in_context["characters"], in_context["of"], "{done:#}");
-    assert_eq!(in_context["proof"], "hook", "{done:#}");
+    assert_eq!(in_context["proof"], "transcript", "{done:#}");
     let prompt = text(&done["prompt"]);
     assert!(prompt.contains(part), "{part} is not in {prompt}");
     let all = world.main_requests();
