@@ -70,7 +70,9 @@ impl Session {
 
     /// What the composer holds while the flight's text stands in it.
     pub(super) fn composer_text(&self) -> Option<String> {
-        let flight = self.rec.flight.as_ref()?;
+        let Some(flight) = self.rec.flight.as_ref() else {
+            return self.wake_put_back();
+        };
         if flight.phase == Phase::Interrupting {
             let unspoken = self.unspoken()?;
             let unspoken = [unspoken];

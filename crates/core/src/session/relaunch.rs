@@ -276,6 +276,8 @@ impl Session {
             .open_handoff()
             .and_then(|h| h.from_conversation.clone());
         let command = match (self.profile.resume_command, &old) {
+            // what is left in the composer is ours, and goes with the process
+            (Some(_), _) if self.wake_look.put_back => None,
             (Some(command), Some(old)) if self.rec.state == State::Idle => Some(command(old)),
             (Some(_) | None, _) => None,
         };

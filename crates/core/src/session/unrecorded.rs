@@ -11,7 +11,7 @@ use crate::comparable;
 use crate::effect::{EntryKind, NoticeKind};
 use crate::ids::{ConversationId, MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
-use crate::signal::Evidence;
+use crate::signal::{Composer, Evidence};
 use serde::{Deserialize, Serialize};
 
 /// A process whose terminal is gone ends, and writes what it has, within this time.
@@ -31,6 +31,8 @@ pub(crate) struct WakeLook {
     read: bool,
     /// … and the prompt was not in there, when the agent rested.
     pub(crate) missing: bool,
+    /// It stands in the composer again.
+    pub(super) put_back: bool,
     /// A hook told of the end of a turn.
     pub(crate) answered: bool,
 }
@@ -212,6 +214,12 @@ impl Session {
         self.rec.unrecorded_wake().is_some()
     }
 
+    /// An agent whose hook of the user's own has blocked a prompt may put it back into its composer.
+    pub(super) fn wake_put_back(&self) -> Option<String> {
+        let wake = self.rec.unrecorded_wake()?;
+        Some(self.given(&wake.messages, Way::Paste))
+    }
+
     /// The record of an agent that stands still has to be asked for the successor's prompt.
     pub(super) fn awaits_record_of_wake(&self) -> bool {
         !self.rec.turn_open && self.wake_is_unrecorded()
@@ -229,6 +237,9 @@ impl Session {
         // in the record of that conversation it is or is not, wherever the agent is by now
         let read = evidence.transcript_read && self.is_conversation_of(given);
         self.wake_look.read = read;
+        if let Some(screen) = &evidence.screen {
+            self.wake_look.put_back = screen.composer == Composer::Ours;
+        }
         let over = !self.rec.turn_open && self.rests(now) && evidence.proves_idle();
         if !(over && read) {
             return;

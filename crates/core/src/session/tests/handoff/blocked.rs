@@ -55,10 +55,21 @@ fn rests(b: &Bench) -> Evidence {
 
 /// What is done while the agent stands still and its record is as it is.
 fn until(b: &mut Bench, wanted: impl Fn(&Bench, &Outcome) -> bool) -> Outcome {
+    until_with(b, Composer::Empty, wanted)
+}
+
+fn until_with(
+    b: &mut Bench,
+    composer: Composer,
+    wanted: impl Fn(&Bench, &Outcome) -> bool,
+) -> Outcome {
     for _ in 0..60 {
         let outcome = match b.session.probe.is_some() {
             true => {
-                let seen = rests(b);
+                let mut seen = rests(b);
+                if let Some(screen) = seen.screen.as_mut() {
+                    screen.composer = composer.clone();
+                }
                 b.evidence(seen)
             }
             false => {
@@ -181,4 +192,18 @@ fn a_record_that_cannot_be_read_leaves_what_the_hooks_tell() {
         assert_eq!((done, stopped), (answered, !answered), "{:?}", b.steps());
         assert_eq!(b.handoff().in_context.unwrap().proof, None);
     }
+}
+
+/// It is no person's draft, so nothing waits for it, and it goes with the process.
+#[test]
+fn a_blocked_prompt_that_is_put_back_into_the_composer_holds_nothing_up() {
+    let (mut b, wake) = told_by_hook();
+    assert_eq!(b.session.composer_text().as_deref(), Some(wake.as_str()));
+    until_with(&mut b, Composer::Ours, |_, o| stops_agent(o));
+    b.is_killed(1, 15);
+    b.started(2);
+    b.context("c3");
+    b.prompt_accepted("c3", &wake);
+    until_with(&mut b, Composer::Ours, |_, o| stops_agent(o));
+    assert_eq!(b.handoff().course, Course::BackStopping);
 }
