@@ -51,13 +51,38 @@ fn the_tool_hands_over_with_nobody_there() {
         std::fs::create_dir_all(settings.parent().unwrap()).unwrap();
         let own = "{ \"permissions\": { \"allow\": [\"Bash(ls)\"] } }\n";
         std::fs::write(&settings, own).unwrap();
-        world.start_idle("api", &ASKING);
+        start_with_tools(&world, &ASKING);
         for round in 1..=3 {
             world.send_wait("api", &by_tool(&document(round)), &[]);
             successor_has(&world, round + 1, &document(round));
         }
         never_waited(&world);
         assert_eq!(std::fs::read_to_string(&settings).unwrap(), own);
+    }
+}
+
+const TOOL: &str = "mcp__sm__handoff";
+
+/// Starts a session whose model can call our tools. Newer versions begin without servers that are still
+/// starting, and a context that has begun so only names their tools: the next one has them.
+fn start_with_tools(world: &World, args: &[&str]) {
+    world.start_idle("api", args);
+    let mut asked = 0;
+    let named = sm_testkit::wait_until(DEADLINE, || {
+        asked += 1;
+        tools(world, &format!("which tools are there, time {asked}."))
+            .iter()
+            .any(|tool| tool == TOOL)
+            .then_some(())
+    });
+    assert!(named.is_some(), "{}", world.about("api"));
+    world.wait_state("api", "idle");
+    let last = world.main_requests().pop().unwrap();
+    let offered = last.body["tools"].as_array().unwrap();
+    if !offered.iter().any(|tool| tool["name"] == TOOL) {
+        let search = json!({"query": format!("select:{TOOL}")});
+        world.send_wait("api", &format!("TOOL: ToolSearch {search}"), &[]);
+        world.wait_state("api", "idle");
     }
 }
 
@@ -113,12 +138,7 @@ fn only_ours_with_strict_servers_and_none_where_the_name_is_taken() {
     for world in worlds(test) {
         let mut args = ASKING.to_vec();
         args.push("--strict-mcp-config");
-        world.start_idle("api", &args);
-        let offered = tools(&world, "which tools are there");
-        assert!(
-            offered.iter().any(|tool| tool == "mcp__sm__handoff"),
-            "{offered:?}"
-        );
+        start_with_tools(&world, &args);
         world.sm(&["kill", "api"]).exits(0);
         let server = json!({"mcpServers": {"sm": {"command": "/bin/false"}}});
         let mut args = ASKING.to_vec();
@@ -152,7 +172,7 @@ fn a_denial_of_the_users_goes_before_sms_tools() {
 #[test]
 fn a_sub_agent_cannot_hand_the_session_over() {
     for world in worlds("a_sub_agent_cannot_hand_the_session_over") {
-        world.start_idle("api", &FREE);
+        start_with_tools(&world, &FREE);
         for (marker, way) in [
             ("walrus-1", by_tool(&document(1))),
             (
