@@ -538,7 +538,9 @@ impl Session {
             return self.rec.opening.is_some();
         };
         match message.meta.purpose {
-            Purpose::Said | Purpose::Warning | Purpose::Alert | Purpose::Resume => true,
+            // they are about the successor's own context, which may fill up in its first turn
+            Purpose::Warning | Purpose::Alert => !self.successor_has_document(),
+            Purpose::Said | Purpose::Resume => true,
             Purpose::Clear => {
                 open.state != HandoffState::Prepared || open.course != Course::Forward
             }
@@ -549,6 +551,17 @@ impl Session {
             }
             Purpose::Back => open.course != Course::Back,
         }
+    }
+
+    /// The document is known to be in the successor's context: what is left is the end of its turn.
+    fn successor_has_document(&self) -> bool {
+        let open = self.rec.open_handoff();
+        open.is_some_and(|open| {
+            open.state == HandoffState::Prompted
+                && !open.course.is_back()
+                && self.rec.generation > open.from
+                && !self.wake_is_unrecorded()
+        })
     }
 
     /// Whether one of its own messages is of the handoff that is under way, and not of an earlier one

@@ -514,3 +514,23 @@ fn a_status_line_that_still_shows_what_was_before_a_compaction_is_not_heard() {
     bench.sample(70.0);
     assert_eq!(bench.alerts().last().unwrap(), "s1-g1c1-alert65");
 }
+
+/// A successor that goes on working for long fills its context in its first turn.
+#[test]
+fn a_successor_is_told_of_its_own_context_in_its_first_turn() {
+    let mut bench = Bench::prompted();
+    bench.sample(50.0);
+    let outcome = bench.hook(Signal::ToolsFinished);
+    assert!(
+        answers(&outcome).iter().all(|a| *a == Answer::Nothing),
+        "not before its record has the document"
+    );
+    let wake = bench.wake_text();
+    bench.recorded(&wake);
+    let outcome = bench.hook(Signal::ToolsFinished);
+    let said = answers(&outcome);
+    assert!(
+        matches!(&said[..], [Answer::Context { text }] if text.starts_with("[sm context] Context at 50%")),
+        "{said:?}"
+    );
+}
