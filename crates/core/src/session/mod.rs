@@ -9,6 +9,7 @@ mod consumed;
 mod context;
 mod delivery;
 mod flight;
+mod frozen;
 mod handed;
 mod handoff;
 mod hooks;
