@@ -6,7 +6,7 @@
 
 use sm_channel::{ChannelName, HandoffId, Kind};
 use sm_core::AgentKind;
-use sm_ledger::first_chars;
+use sm_core::carried::carried;
 
 /// What a hook's answer takes whole, in characters.
 pub const INLINE: usize = 9_400;
@@ -125,20 +125,21 @@ impl Given<'_> {
             self.kind.as_str()
         );
         let tail = "\n=== END HANDOFF ===";
-        let document = self.document.trim_end();
         let room = limit.saturating_sub(head.chars().count() + tail.chars().count());
-        if document.chars().count() <= room {
-            return format!("{head}{document}{tail}");
+        let whole = carried(self.document, usize::MAX);
+        if whole.of <= room {
+            return format!("{head}{}{tail}", whole.text);
         }
-        let rest = format!("\n[… cut here. The whole document is in {}]", self.path);
-        let room = room.saturating_sub(rest.chars().count());
-        let shown = first_chars(document, room);
-        // At the end of a line, if there is one near.
-        let shown = match shown.rfind('\n') {
-            Some(at) if shown.len() - at < 400 => &shown[..at],
-            Some(_) | None => shown,
+        let about = |characters| {
+            format!(
+                "\n[This is the most important part, {characters} of {} characters. The whole document is in {}]",
+                whole.of, self.path
+            )
         };
-        format!("{head}{shown}{rest}{tail}")
+        // of as many bytes as characters are allowed: never more
+        let room = room.saturating_sub(about(whole.of).chars().count());
+        let part = carried(self.document, room);
+        format!("{head}{}{}{tail}", part.text, about(part.characters))
     }
 
     /// The first prompt of a context that was given the document already.
@@ -253,12 +254,31 @@ mod tests {
              <!-- x -->\n\ntext\n\
              === END HANDOFF ==="
         );
-        for document in ["é".repeat(50_000), "lines of text\n".repeat(5_000)] {
-            let inline = given(&id, &channel, &document).inline(INLINE);
-            let count = inline.chars().count();
-            assert!((INLINE - 500..=INLINE).contains(&count), "{count}");
+        let important = format!(
+            "{}\n# Notes\n{}\n# Next actions\n1. feed the walrus\n",
+            "lines of text\n".repeat(400),
+            "é".repeat(50_000)
+        );
+        for document in [&"lines of text\n".repeat(5_000), &important] {
+            let inline = given(&id, &channel, document).inline(INLINE);
+            assert!(inline.len() <= INLINE, "{}", inline.len());
+            assert!(inline.len() > INLINE / 2, "{}", inline.len());
+            assert!(
+                inline.contains("This is the most important part, "),
+                "{inline}"
+            );
             assert!(inline.ends_with("The whole document is in /a/HO.md]\n=== END HANDOFF ==="));
         }
+        let inline = given(&id, &channel, &important).inline(INLINE);
+        assert!(
+            inline.contains("1. feed the walrus"),
+            "what matters most comes along"
+        );
+        let many = "é".repeat(9_000);
+        assert!(
+            given(&id, &channel, &many).inline(INLINE).contains(&many),
+            "characters count"
+        );
         let exact = "a".repeat(9_000);
         assert!(given(&id, &channel, &exact).inline(INLINE).contains(&exact));
     }
