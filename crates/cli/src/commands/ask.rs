@@ -95,7 +95,10 @@ impl Ask {
         if crate::attach::has_ended(&view.session) {
             let state = one_line(&view.session.state);
             return CommandError::refused(format!("{name} is {state} and gives no reply: {why}"))
-                .hint(format!("bring it back: sm restore {called}"));
+                .hint(format!(
+                    "bring it back: sm restore {}",
+                    one_line(&view.session.id)
+                ));
         }
         let id = &message.id;
         if view.session.state == "waiting" {
