@@ -103,6 +103,17 @@ fn refusals(person: &Person) -> String {
     asked.map_or(String::new(), |asked| asked.body["messages"].to_string())
 }
 
+/// What is on the screen is asked of the model a moment later.
+#[track_caller]
+fn is_told(person: &Person, refusal: &str) {
+    let told = || refusals(person).contains(refusal).then_some(());
+    assert!(
+        sm_testkit::wait_until(crate::support::DEADLINE, told).is_some(),
+        "{}",
+        refusals(person)
+    );
+}
+
 #[test]
 fn a_sentence_typed_at_a_question_runs_nothing_and_reaches_the_model() {
     let person = Person::sits_down("");
@@ -125,7 +136,7 @@ fn a_sentence_typed_at_a_question_runs_nothing_and_reaches_the_model() {
         person.sees_no("Allow to run");
         assert!(!person.repo().join(&proof).exists(), "{}", person.all());
         let told = format!("the person does not want this. Instead: {sentence}");
-        assert!(refusals(&person).contains(&told), "{}", refusals(&person));
+        is_told(&person, &told);
     }
     // `n` offers it too.
     person.says("RUN: echo ran > proof9.txt");
@@ -135,7 +146,7 @@ fn a_sentence_typed_at_a_question_runs_nothing_and_reaches_the_model() {
     person.says("ask me first");
     person.sees("instead: ask me first");
     person.sees_no("Working");
-    assert!(refusals(&person).contains("Instead: ask me first"));
+    is_told(&person, "Instead: ask me first");
     assert!(!person.repo().join("proof9.txt").exists());
 }
 
