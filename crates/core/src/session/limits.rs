@@ -62,7 +62,7 @@ impl Session {
         self.limit_escapes = 0;
         if self.limits.resume {
             let soon = now.plus(DIALOG_CLOSES); // it may ask what to do now
-            self.check_at = Some(self.check_at.map_or(soon, |at| at.min(soon)));
+            self.check_by(soon);
         }
         let spread = self.spread(tries);
         let limit = limit.among(&self.rec.windows, now);
@@ -151,7 +151,7 @@ impl Session {
             return false;
         }
         let again = now.plus(DIALOG_CLOSES);
-        self.check_at = Some(self.check_at.map_or(again, |at| at.min(again)));
+        self.check_by(again);
         let pressed = self.escaped_at;
         if pressed.is_none_or(|at| now.since(at) >= DIALOG_CLOSES) {
             self.escaped_at = Some(now);
@@ -226,30 +226,30 @@ impl Session {
         self.refine(None, now);
     }
 
-    /// A better word for when the limit ends than an assumption.
+    /// A surer word for when the limit ends than there was, or that the agent goes on by itself.
     fn refine(&mut self, told: Option<ProviderLimit>, now: Timestamp) {
-        let spread = |tries| self.spread(tries);
         let Some(known) = self.rec.limit.as_deref() else {
             return;
         };
-        let continues_itself = told.as_ref().is_some_and(|told| told.continues_itself);
-        let told = told.and_then(|told| told.resets_at);
-        let is_sure = told.is_some_and(|(_, source)| source <= ResetSource::Transcript);
-        let better = match known.source {
-            ResetSource::Assumed => true,
-            ResetSource::Sentence => is_sure,
-            ResetSource::Agent | ResetSource::Transcript => false,
-        };
-        let better = better || (continues_itself && !known.limit.continues_itself);
-        if known.phase != LimitPhase::Waiting || !better {
+        if known.phase != LimitPhase::Waiting {
             return;
         }
         let mut limit = known.limit.clone();
-        limit.resets_at = told.or(limit.resets_at);
-        limit.continues_itself |= continues_itself;
-        let (tries, since) = (known.tries, known.since);
+        if let Some(told) = told {
+            let is_surer = |(_, source): &(_, ResetSource)| {
+                let before = limit.resets_at.map(|(_, source)| source);
+                before.is_none_or(|before| *source < before)
+            };
+            limit.resets_at = told.resets_at.filter(is_surer).or(limit.resets_at);
+            limit.continues_itself |= told.continues_itself;
+        }
         let limit = limit.among(&self.rec.windows, now);
-        let (until, source) = wait_until(&limit, tries, spread(tries), since.max(now));
+        if limit == known.limit {
+            return;
+        }
+        let tries = known.tries;
+        let since = known.since.max(now);
+        let (until, source) = wait_until(&limit, tries, self.spread(tries), since);
         if source == ResetSource::Assumed {
             return;
         }

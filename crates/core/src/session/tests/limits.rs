@@ -252,6 +252,31 @@ fn a_window_that_is_used_up_tells_when_the_limit_ends() {
 }
 
 #[test]
+fn a_window_that_is_told_later_is_surer_than_a_sentence() {
+    let mut b = left_alone();
+    let said = b.now.plus(HOUR + 60_000);
+    meets_limit(
+        &mut b,
+        BreakReason::Limit(
+            ProviderLimit::new(LimitKind::Usage, "resets 5pm")
+                .resetting(Some(said), ResetSource::Sentence),
+        ),
+    );
+    let exact = b.now.plus(HOUR);
+    b.on(Event::Facts(vec![Fact::Windows(vec![UsageWindow {
+        name: "five_hour".into(),
+        used_percentage: 100.0,
+        resets_at: Some(exact),
+    }])]));
+    let limit = b.session.record().limit.as_deref().unwrap();
+    assert_eq!(limit.limit.resets_at, Some((exact, ResetSource::Agent)));
+    assert!(limit.until < said, "not the sentence's");
+    let told = limit.clone();
+    b.on(Event::Facts(vec![Fact::Windows(Vec::new())]));
+    assert_eq!(b.session.record().limit.as_deref(), Some(&told));
+}
+
+#[test]
 fn a_limit_that_only_the_transcript_tells_is_known_too() {
     let mut b = left_alone();
     b.hook(Signal::TurnBroken(BreakReason::ApiError(
