@@ -86,11 +86,6 @@ const NOTICE: &str = "[sm: ";
 /// Lines of sm's that begin like that and bring somebody's words: who says them, which of several
 /// they are, where the rest of them is.
 const BRINGS_WORDS: [&str; 2] = ["[sm: message ", "[sm: a message of "];
-/// Whether this line stands before a message: which of several it is, or who says it.
-pub fn heads_message(line: &str) -> bool {
-    line.starts_with(BRINGS_WORDS[0])
-}
-
 /// What a notice says after its line is quoted.
 const QUOTED: &str = "> ";
 const ITS_REPLY: &str = "Its reply:";
@@ -198,13 +193,18 @@ pub(crate) fn wake_with(name: &str, prepared: &Prepared, content: &Carried) -> S
     format!("{head}\n\n{about}\n\n{text}")
 }
 
+/// Whether this line stands before a message, and says which of several it is.
+pub fn heads_message(line: &str) -> bool {
+    line.starts_with(BRINGS_WORDS[0])
+}
+
 const FINISHED: &str = "has finished the turn that took your message";
 
 /// For an agent that stands still because its provider answered nothing for a while.
 pub fn resume_after(kind: LimitKind) -> String {
     let what = match kind {
         LimitKind::Usage => "its usage limit was reached",
-        LimitKind::Overloaded => "it was overloaded",
+        LimitKind::Overloaded => "it took no requests",
         LimitKind::Network => "it could not be reached",
     };
     notice(&format!(

@@ -86,7 +86,7 @@ impl Session {
         if !read || !self.rests(now) {
             // it may be about to go on
             let again = now.plus(SETTLE);
-            self.check_at = Some(self.check_at.map_or(again, |at| at.min(again)));
+            self.check_by(again);
             return;
         }
         let new = self.own_message(format!("unread-{id}"), words::UNREAD.into());

@@ -163,7 +163,7 @@ impl Session {
         if at.is_none_or(|at| at <= known) && as_of < known.plus(STATUS_LAG) {
             // the file may be behind: it is read again once it cannot be any more
             let again = known.plus(STATUS_LAG).max(now.plus(1));
-            self.check_at = Some(self.check_at.map_or(again, |at| at.min(again)));
+            self.check_by(again);
             return;
         }
         let at = at.map_or(as_of, |at| at.max(as_of));

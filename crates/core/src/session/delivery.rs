@@ -81,8 +81,8 @@ impl Session {
         }
     }
 
-    /// What waits, in the order in which it is given: after a limit the word to go on, urgent ones, then as they came. Every
-    /// way takes from the front, so that nobody is overtaken.
+    /// What waits, in the order in which it is given: after a limit the word to go on, then urgent
+    /// ones, then as they came. Every way takes from the front, so that nobody is overtaken.
     pub(super) fn in_order(&self) -> impl Iterator<Item = &Message> {
         let pending = || {
             let waiting = self.queue.iter().filter(|m| m.meta.state.is_pending());

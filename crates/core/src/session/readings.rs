@@ -142,7 +142,7 @@ impl Session {
             if self.contradicts(activity) {
                 // asked again once it can be told from a sign that lags behind
                 let settled = self.rec.since.plus(SETTLED).max(now.plus(1));
-                self.check_at = Some(self.check_at.map_or(settled, |at| at.min(settled)));
+                self.check_by(settled);
             }
             return;
         }
@@ -298,6 +298,11 @@ impl Session {
     fn prompted_at_launch(&self) -> bool {
         let flight = self.rec.flight.as_ref();
         flight.is_some_and(|flight| flight.way == Way::LaunchArgument)
+    }
+
+    /// The other sources are asked at this time at the latest.
+    pub(super) fn check_by(&mut self, at: Timestamp) {
+        self.check_at = Some(self.check_at.map_or(at, |known| known.min(at)));
     }
 
     fn sign_of_life(&mut self, now: Timestamp) {

@@ -376,7 +376,7 @@ impl Session {
     }
 
     fn look_at_record(&mut self, at: Timestamp) {
-        self.check_at = Some(self.check_at.map_or(at, |check| check.min(at)));
+        self.check_by(at);
     }
 
     /// The record was read to its end at `asked_at` or later, and what it told came before this.
