@@ -3,6 +3,7 @@
 use super::{Session, State};
 use crate::effect::EntryKind;
 use crate::ids::{ConversationId, Timestamp};
+use crate::message::{Proof, Way};
 use crate::signal::{HookCall, Origin, Signal};
 
 /// A status file may be this far behind the hooks.
@@ -192,6 +193,39 @@ impl Session {
             Voice::New | Voice::Stranger => self.met_stranger(call.conversation.clone()),
             Voice::Current | Voice::Late | Voice::Foreign => {}
         }
+    }
+
+    /// A hook of an agent of which nobody had heard that it started, and that was lost before: what it
+    /// was started with may stand in its conversation, and is not given again before that was asked.
+    pub(super) fn began_unseen(&mut self, call: &HookCall, now: Timestamp) -> bool {
+        let launched = self.rec.flight.as_ref().is_some_and(|flight| {
+            flight.way == Way::LaunchArgument
+                && flight.phase.touched_agent()
+                && call.at >= flight.since
+        });
+        let unheard = self.rec.state == State::Lost && self.rec.process.is_none();
+        let (transcript, prompt) = match &call.signal {
+            Signal::ContextStarted { transcript, .. } => (transcript.clone(), None),
+            Signal::PromptAccepted { transcript, text } => (transcript.clone(), Some(text)),
+            _ => return false,
+        };
+        if !(launched && unheard) {
+            return false;
+        }
+        match (self.voice(call), call.conversation.clone()) {
+            (Voice::New, Some(conversation)) if self.rec.conversation.is_none() => {
+                self.adopt(conversation, transcript, call.at, now);
+            }
+            (Voice::Current, _) => {}
+            (Voice::New | Voice::Late | Voice::Foreign | Voice::Stranger, _) => return false,
+        }
+        self.rec.seen.remember(&call.id);
+        if let Some(text) = prompt {
+            self.prompt_proves(text, Some(call.at), Proof::Hook, now);
+            self.ask_record(now);
+        }
+        self.journal();
+        true
     }
 
     /// Somebody nobody knows has spoken; or everybody is known again.

@@ -43,8 +43,10 @@ impl Session {
             return Answered::No;
         }
         if !self.rec.state.is_live() {
-            self.ignore(&call, "the session has ended");
-            self.left_elsewhere(&call);
+            if !self.began_unseen(&call, now) {
+                self.ignore(&call, "the session has ended");
+                self.left_elsewhere(&call);
+            }
             return Answered::No;
         }
         match self.voice(&call) {

@@ -198,6 +198,9 @@ impl Bench {
     }
     /// The daemon has died, and another one goes on from the journal.
     fn recovers(&mut self) -> Outcome {
+        self.recovers_with(true)
+    }
+    fn recovers_with(&mut self, terminal_alive: bool) -> Outcome {
         self.session = Session::restore(
             self.session.record().clone(),
             self.session.profile,
@@ -205,9 +208,7 @@ impl Bench {
             self.session.queue().to_vec(),
             self.session.finals.clone(),
         );
-        self.on(Event::Recovered {
-            terminal_alive: true,
-        })
+        self.on(Event::Recovered { terminal_alive })
     }
     fn send(&mut self, id: &str, text: &str) -> Outcome {
         self.on(Event::Send(message(id, text)))

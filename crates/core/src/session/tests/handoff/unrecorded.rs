@@ -195,3 +195,55 @@ fn what_the_daemon_forgot_at_its_death_is_in_the_journal() {
     let again = b.evidence(screen(Composer::Empty, Activity::Idle));
     assert!(pasted(&again), "{again:?}");
 }
+
+/// sm was killed while it started the successor, whose hooks nobody heard until it had died as well.
+fn lost_before_it_was_heard() -> (Bench, String) {
+    let mut b = Bench::working();
+    b.on(asked("h1", Trigger::Agent));
+    b.on(Event::TerminalGone { launch: 1 });
+    b.on(prepared("h1"));
+    let prompt = b.restored().prompt.unwrap();
+    b.recovers_with(false);
+    assert_eq!(b.state(), "lost");
+    (b, prompt)
+}
+
+#[test]
+fn a_successor_that_began_unseen_is_resumed_and_not_given_its_prompt_twice() {
+    let (mut b, prompt) = lost_before_it_was_heard();
+    b.context("c9");
+    b.prompt_accepted("c9", &prompt);
+    assert_eq!(b.state(), "lost");
+    assert_eq!(b.handoff().state, HandoffState::Prompted);
+    b.recorded(&prompt);
+    let plan = b.restored();
+    assert_eq!((plan.resume, plan.prompt), (Some(conversation("c9")), None));
+}
+
+#[test]
+fn one_that_began_unseen_and_wrote_nothing_down_is_given_its_prompt_again() {
+    let (mut b, prompt) = lost_before_it_was_heard();
+    b.context("c9");
+    b.prompt_accepted("c9", &prompt);
+    b.wait(60_000);
+    b.evidence(dead(true));
+    assert_eq!(b.handoff().state, HandoffState::Cleared);
+}
+
+#[test]
+fn hooks_of_others_tell_nothing_of_a_lost_successor() {
+    let (mut b, prompt) = lost_before_it_was_heard();
+    for origin in [Origin::SubAgent, Origin::Nested] {
+        let mut call = b.call(
+            "c9",
+            Signal::PromptAccepted {
+                text: prompt.clone(),
+                transcript: None,
+            },
+        );
+        call.origin = origin;
+        b.on(Event::Hook(call));
+    }
+    assert_ne!(b.handoff().state, HandoffState::Prompted);
+    assert_eq!(b.restored().prompt, Some(prompt));
+}
