@@ -294,7 +294,7 @@ impl Options {
         faults.prepare_lost = some(1, 500);
         faults.prepare_fails = some(1, 200);
         // of their own, so that the schedules without them stay as they were
-        let mut rng_of_users = Rng::new(seed.rotate_left(23) ^ 0x00B1_0CED);
+        let mut rng_of_users = Rng::new(seed.rotate_left(37) ^ 0xB10C);
         let mut users = |most: u64| match rng_of_users.below(10) {
             0 => u32::try_from(1 + rng_of_users.below(most)).unwrap_or(1),
             _ => 0,
