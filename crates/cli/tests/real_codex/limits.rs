@@ -22,8 +22,7 @@ fn a_usage_limit_is_waited_for() {
         return;
     };
     let words = our_words(LimitKind::Usage);
-    let sources = ["agent", "sentence"];
-    usage_limit_is_waited_for(&world, &[], &sources, "agent", &words);
+    usage_limit_is_waited_for(&world, &[], "agent", &words);
 }
 
 #[test]
