@@ -115,19 +115,20 @@ export function attention(sessions: readonly Session[], now: number): Attention[
     };
     const alive = session.state !== "exited" && session.state !== "lost";
     if (session.state === "waiting") add("person", session.state_reason);
-    else if (session.state === "limited" && session.attention !== null)
-      add("person", session.attention);
     else if (session.state === "lost") add("lost", session.state_reason);
     else if (session.state === "exited" && session.attention !== null)
       add("failed", session.state_reason);
+    const said = alive && session.state !== "waiting" ? session.attention : null;
+    const held = said !== null && session.queue.held > 0 && !PASSING.includes(session.state);
     const failed = session.failed_handoff;
+    // whatever else the daemon says needs somebody: a limit that is over, a handoff that waits
+    if (said !== null && !held && failed === null) add("person", said);
     if (failed !== null) add("rolled-back", failed.reason);
     // What nobody proved to be the session's is shown, and alarms nobody.
     const { used_percentage: used, source } = session.context;
     if (alive && used !== null && source !== "unproven" && used >= (session.context.critical ?? NEARLY_FULL))
       add("critical", `context ${Math.round(used)} % full`);
-    if (alive && session.attention !== null && session.queue.held > 0 && !PASSING.includes(session.state))
-      add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);
+    if (held) add("held", `${session.queue.held} held: ${session.queue.held_reason ?? "not yet"}`);
     const since = session.context.quiet_since;
     const quiet = since === null ? 0 : now - Date.parse(since);
     if (alive && quiet >= QUIET_MS)

@@ -21,7 +21,7 @@ export interface Session {
   state_since: string;
   /// The dialog that a person is needed for.
   waiting_for: { kind: string; tool: string | null; request: string | null; more: number } | null;
-  limit: { kind: string; text: string; until: string; source: string; prompt: string | null } | null;
+  limit: { kind: string; text: string; until: string; source: string; prompt: string | null; continues_itself: boolean } | null;
   goal: string | null;
   activity: string | null;
   generation: number;

@@ -114,6 +114,7 @@ fn limit(limited: &Limited) -> LimitView {
         phase: limited.phase.word().to_string(),
         tries: limited.tries,
         prompt: limited.prompt.as_ref().map(ToString::to_string),
+        continues_itself: limited.limit.continues_itself,
     }
 }
 
@@ -308,7 +309,7 @@ fn stands_still(limited: &Limited, record: &Record) -> Option<String> {
             "{what}, which should be over, and it stands still since; tell it to go on: sm send {name} \"continue\""
         ));
     }
-    if limited.prompt.is_some() {
+    if limited.prompt.is_some() || limited.limit.continues_itself {
         return None;
     }
     let until = rfc3339(limited.until);

@@ -117,9 +117,11 @@ function Known({ session, tab }: { session: Session; tab: Tab }) {
           <p class="asks" role="status">
             Its provider answers nothing until <b>{new Date(session.limit.until).toLocaleString()}</b>
             {session.limit.source === "assumed" && " (a guess)"}: <code>{session.limit.text}</code>
-            {session.limit.prompt === null
-              ? " Tell it to go on then: nobody does it by itself."
-              : " It goes on by itself then, unless you take the message to go on out of its queue."}
+            {session.limit.prompt !== null
+              ? " It goes on by itself then, unless you take the message to go on out of its queue."
+              : session.limit.continues_itself
+                ? " It says that it goes on by itself then."
+                : " Tell it to go on then: nobody does it by itself."}
           </p>
         )}
         {/* always there, so that what is below does not move under a pointer when it fills */}

@@ -90,4 +90,21 @@ describe("what needs a person", () => {
     expect(found[3]?.text).toContain("a dialog is open");
     expect(found[4]?.text).toContain("13 min");
   });
+
+  it("says what else the daemon says, where nothing of the others is meant", () => {
+    const found = attention(
+      [
+        session({ id: "over", attention: "its provider's usage limit is reached, which should be over" }),
+        session({ id: "limited", state: "limited", attention: "tell it to go on then", context: filled(90) }),
+        session({ id: "by itself", state: "limited" }),
+        session({ id: "draft", state: "handing_off", attention: "its handoff waits for a draft" }),
+      ],
+      Date.parse("2026-03-01T10:00:00Z"),
+    );
+    expect(found.map(({ session: { id }, need, also }) => [id, need, also])).toEqual([
+      ["draft", "person", []],
+      ["limited", "person", ["critical"]],
+      ["over", "person", []],
+    ]);
+  });
 });

@@ -209,6 +209,9 @@ fn limited(look: &Look, session: &SessionView, limit: &LimitView) -> String {
             one_line(&session.name),
             one_line(prompt)
         ),
+        ("waiting" | "due", None) if limit.continues_itself => {
+            "; it says that it goes on by itself then".to_owned()
+        }
         ("waiting" | "due", None) => "; nobody tells it to go on".to_owned(),
         ("trying", _) => "; it was told to go on".to_owned(),
         _ => "; it should be over".to_owned(),

@@ -104,6 +104,7 @@ pub fn stands_still(session: &SessionView, limit: &LimitView) -> String {
             "it goes on by itself then; to cancel that: sm queue rm {name} {}",
             one_line(prompt)
         ),
+        None if limit.continues_itself => "it says that it goes on by itself then".to_owned(),
         None => format!("tell it to go on then: sm send {name} \"continue\""),
     };
     let guess = match limit.source.as_str() {

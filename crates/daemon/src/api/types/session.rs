@@ -96,6 +96,8 @@ pub struct LimitView {
     pub tries: u32,
     /// The message that tells the agent to go on; to cancel it: `sm queue rm`.
     pub prompt: Option<String>,
+    /// The agent says that it goes on by itself.
+    pub continues_itself: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
