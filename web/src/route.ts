@@ -36,12 +36,27 @@ export function address(place: Place): string {
 
 export const place = signal<Place>(parse(location.hash));
 
+/// What a link or a key leads to is there before the next key is: the browser tells of a new address
+/// only later, and a key pressed right after a click would be for what the person has left.
+export function go(to: Place): void {
+  location.hash = address(to);
+  place.value = to;
+}
+
 export function listen(): void {
   addEventListener("hashchange", () => {
-    place.value = parse(location.hash);
+    const to = parse(location.hash);
+    if (address(to) !== address(place.value)) place.value = to;
+  });
+  addEventListener("click", (event) => {
+    const link = event.target instanceof Element ? event.target.closest("a") : null;
+    if (!link?.getAttribute("href")?.startsWith("#/") || elsewhere(event)) return;
+    event.preventDefault();
+    go(parse(link.hash));
   });
 }
 
-export function go(to: Place): void {
-  location.hash = address(to);
+/// The person, or what was clicked on, has something else in mind: another tab, a download.
+function elsewhere(event: MouseEvent): boolean {
+  return event.defaultPrevented || event.button !== 0 || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey;
 }

@@ -34,13 +34,18 @@ export function rememberScroll(): void {
   history.scrollRestoration = "manual";
   const at = new Map<string, number>(stored());
   let here = "";
+  let looking = false;
   let stop = (): void => {};
 
+  // while a place is looked for, the page is where nobody put it
   const remember = (): void => {
-    at.set(here, scrollY);
+    if (!looking) at.set(here, scrollY);
   };
   addEventListener("scroll", remember, { passive: true });
-  addEventListener("pagehide", () => store(at));
+  addEventListener("pagehide", () => {
+    remember();
+    store(at);
+  });
 
   const find = (wanted: number): void => {
     let due = 0;
@@ -56,18 +61,19 @@ export function rememberScroll(): void {
     stop = () => {
       cancelAnimationFrame(due);
       for (const kind of hands) removeEventListener(kind, moved);
-      addEventListener("scroll", remember, { passive: true });
+      looking = false;
       stop = () => {};
     };
     for (const kind of hands) addEventListener(kind, moved);
-    // while it is looked for, the page is where nobody put it
-    removeEventListener("scroll", remember);
+    looking = true;
     due = requestAnimationFrame(look);
   };
 
   effect(() => {
     const next = address(place.value);
     if (next === here) return;
+    // a scroll is told with the next picture: one just before a key was not told yet
+    remember();
     stop();
     here = next;
     find(at.get(next) ?? 0);

@@ -15,6 +15,17 @@ await scenario(async ({ page }) => {
   );
   agent("api");
   await signIn(page);
+  // The key right after a click, with nothing between them, is for what the click leads to.
+  const focused = await row(page, "api").evaluate(async (link) => {
+    link.click();
+    await Promise.resolve();
+    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "m", bubbles: true }));
+    return document.activeElement?.id;
+  });
+  equal(focused, "send-text", "a message can be written at once");
+  await page.goBack();
+  await page.locator("main.overview").waitFor();
+
   const open = async () => {
     await row(page, "api").click();
     await page.getByText("Live, read-only.").waitFor();
