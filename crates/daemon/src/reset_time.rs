@@ -19,7 +19,8 @@ pub fn in_sentence(said: &str, now: Timestamp, local: &TimeZone) -> Option<Times
     if let Some(unix) = after_bar(said) {
         return Some(unix);
     }
-    let lower = said.to_lowercase();
+    // of the same length, so that places in it are places in what was said
+    let lower = said.to_ascii_lowercase();
     if let Some((_, rest)) = lower.split_once("try again in ") {
         return length(rest).map(|length| now.plus(length));
     }
@@ -27,7 +28,7 @@ pub fn in_sentence(said: &str, now: Timestamp, local: &TimeZone) -> Option<Times
     let at = leads
         .iter()
         .find_map(|lead| lower.find(lead).map(|at| at + lead.len()))?;
-    let zone = match zone_name(&said[at.min(said.len())..]) {
+    let zone = match zone_name(&said[at..]) {
         Some(name) => TimeZone::get(name).ok()?,
         None => local.clone(),
     };
@@ -233,6 +234,8 @@ mod tests {
             "try again in 99999999999999999999 days",
             "x|12345",
             "İİİİ resets 5é (UTC",
+            "İ resets é (UTC)",
+            "\u{212a}\u{212a} resets é (UTC)",
         ] {
             assert_eq!(found(said, now), None, "{said}");
         }
