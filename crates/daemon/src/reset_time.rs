@@ -240,4 +240,19 @@ mod tests {
             assert_eq!(found(said, now), None, "{said}");
         }
     }
+
+    proptest::proptest! {
+        /// A provider may say anything.
+        #[test]
+        fn any_text_names_a_moment_or_none(
+            before in "\\PC{0,8}",
+            lead in "resets |resets at |try again in |try again at |Resets on ",
+            rest in "(\\PC|[0-9]{1,20}| (am|pm|days|hours|\\(UTC\\)|nov|,|:|\\|) ?){0,12}",
+            now in proptest::num::i64::ANY,
+        ) {
+            let said = format!("{before}{lead}{rest}");
+            let at = in_sentence(&said, Timestamp(now), &TimeZone::UTC);
+            proptest::prop_assert_eq!(at, in_sentence(&said, Timestamp(now), &TimeZone::UTC));
+        }
+    }
 }

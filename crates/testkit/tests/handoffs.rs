@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+#[macro_use]
 mod common;
 
 use common::message;
@@ -16,24 +17,17 @@ use sm_testkit::sim::{Act, Batch, Mutation, Options, TurnPlan, World};
 
 const OF_SEED: common::OfSeed = Options::handoffs_of_seed;
 
-/// Several tests, so that they run side by side. In all at least 50,000 schedules have a handoff.
-macro_rules! schedules {
-    ($($name:ident: $part:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            const COUNT: u64 = 3_250;
-            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
-            println!("{stats:?}");
-            assert!(stats.with_handoff >= 3_130, "{stats:?}");
-            assert!(stats.handed_off > COUNT && stats.crashes > COUNT, "{stats:?}");
-            assert!(stats.stops > COUNT / 40 && stats.stashes > COUNT / 8, "{stats:?}");
-            assert!(stats.abandoned > COUNT / 100, "{stats:?}");
-            assert!(stats.given_again > COUNT / 100, "{stats:?}");
-        })*
-    };
-}
-
+// In all at least 50,000 schedules have a handoff.
 schedules! {
+    OF_SEED, 3_250 each;
+    soaked: handed_off;
+    |stats, count| {
+        assert!(stats.with_handoff >= 3_130, "{stats:?}");
+        assert!(stats.handed_off > count && stats.crashes > count, "{stats:?}");
+        assert!(stats.stops > count / 40 && stats.stashes > count / 8, "{stats:?}");
+        assert!(stats.abandoned > count / 100, "{stats:?}");
+        assert!(stats.given_again > count / 100, "{stats:?}");
+    }
     handoffs_1: 0;
     handoffs_2: 1;
     handoffs_3: 2;
@@ -52,17 +46,6 @@ schedules! {
     handoffs_16: 15;
 }
 
-#[test]
-fn replay() {
-    common::replay(OF_SEED);
-}
-
-#[test]
-#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
-fn soak() {
-    assert!(common::soak(OF_SEED).handed_off > 0);
-}
-
 /// The session was ended between the Enter of the successor's prompt and the hook that proves it.
 #[test]
 fn found_by_soaking_111853() {
@@ -71,10 +54,6 @@ fn found_by_soaking_111853() {
 }
 
 // ── the checks can fail
-
-fn noticed(mutation: Mutation, within: u64) -> String {
-    common::noticed(OF_SEED, mutation, within)
-}
 
 #[test]
 fn a_clear_that_is_done_again_after_a_crash_is_noticed() {

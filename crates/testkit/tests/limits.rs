@@ -5,6 +5,7 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
+#[macro_use]
 mod common;
 
 use common::{message, tools};
@@ -14,32 +15,13 @@ use sm_testkit::sim::{Act, Limits, Mutation, Options, World};
 
 const OF_SEED: common::OfSeed = Options::limits_of_seed;
 
-#[test]
-fn replay() {
-    common::replay(OF_SEED);
-}
-
-#[test]
-#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
-fn soak() {
-    assert!(common::soak(OF_SEED).words_to_go_on > 0);
-}
-
-/// Several tests, so that they run side by side.
-macro_rules! schedules {
-    ($($name:ident: $part:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            const COUNT: u64 = 5_000;
-            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
-            println!("{stats:?}");
-            assert!(stats.limits > COUNT && stats.words_to_go_on > COUNT / 5, "{stats:?}");
-            assert!(stats.crashes > COUNT / 4, "{stats:?}");
-        })*
-    };
-}
-
 schedules! {
+    OF_SEED, 5_000 each;
+    soaked: words_to_go_on;
+    |stats, count| {
+        assert!(stats.limits > count && stats.words_to_go_on > count / 5, "{stats:?}");
+        assert!(stats.crashes > count / 4, "{stats:?}");
+    }
     limits_1: 0;
     limits_2: 1;
     limits_3: 2;
@@ -47,10 +29,6 @@ schedules! {
 }
 
 // ── the checks can fail
-
-fn noticed(mutation: Mutation, within: u64) -> String {
-    common::noticed(OF_SEED, mutation, within)
-}
 
 #[test]
 fn a_limit_that_is_only_in_memory_is_noticed() {

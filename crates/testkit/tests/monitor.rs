@@ -4,6 +4,7 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
+#[macro_use]
 mod common;
 
 use common::{message, tools};
@@ -12,17 +13,6 @@ use sm_core::message::Mode;
 use sm_testkit::sim::{Act, Mutation, Options, Usage, World};
 
 const OF_SEED: common::OfSeed = Options::monitor_of_seed;
-
-#[test]
-fn replay() {
-    common::replay(OF_SEED);
-}
-
-#[test]
-#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
-fn soak() {
-    assert!(common::soak(OF_SEED).alerts > 0);
-}
 
 /// Codex, cleared by a person unheard; what was pasted was submitted there, and the agent was gone
 /// before the daemon came back.
@@ -40,22 +30,14 @@ fn found_by_soaking_202582() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
-/// Several tests, so that they run side by side.
-macro_rules! schedules {
-    ($($name:ident: $part:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            const COUNT: u64 = 2_500;
-            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
-            println!("{stats:?}");
-            assert!(stats.alerts > COUNT / 2 && stats.alerts_said > COUNT / 3, "{stats:?}");
-            assert!(stats.compactions > COUNT / 8 && stats.crashes > COUNT / 2, "{stats:?}");
-            assert!(stats.held_up > 0 && stats.recoveries > 0, "{stats:?}");
-        })*
-    };
-}
-
 schedules! {
+    OF_SEED, 2_500 each;
+    soaked: alerts;
+    |stats, count| {
+        assert!(stats.alerts > count / 2 && stats.alerts_said > count / 3, "{stats:?}");
+        assert!(stats.compactions > count / 8 && stats.crashes > count / 2, "{stats:?}");
+        assert!(stats.held_up > 0 && stats.recoveries > 0, "{stats:?}");
+    }
     monitor_1: 0;
     monitor_2: 1;
     monitor_3: 2;
@@ -63,10 +45,6 @@ schedules! {
 }
 
 // ── the checks can fail
-
-fn noticed(mutation: Mutation, within: u64) -> String {
-    common::noticed(OF_SEED, mutation, within)
-}
 
 #[test]
 fn latches_that_are_only_in_memory_are_noticed() {

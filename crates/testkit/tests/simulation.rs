@@ -4,6 +4,7 @@
 //! `SM_SIM_SEED=n` replays one schedule (test `replay`); `SM_SIM_SCHEDULES=n` is how many `soak` plays,
 //! from `SM_SIM_SEED` on.
 
+#[macro_use]
 mod common;
 
 use common::{message, tools};
@@ -13,21 +14,13 @@ use sm_testkit::sim::{self, Act, Mutation, Options, World};
 
 const OF_SEED: common::OfSeed = Options::of_seed;
 
-/// Several tests, so that they run side by side.
-macro_rules! schedules {
-    ($($name:ident: $part:expr;)*) => {
-        $(#[test]
-        fn $name() {
-            const COUNT: u64 = 3_000;
-            let stats = common::play(OF_SEED, $part * COUNT, COUNT);
-            println!("{stats:?}");
-            assert!(stats.arrived > COUNT && stats.crashes > COUNT / 4, "{stats:?}");
-            assert!(stats.pastes > COUNT && stats.answers > COUNT && stats.mails > COUNT / 20);
-        })*
-    };
-}
-
 schedules! {
+    OF_SEED, 3_000 each;
+    soaked: arrived;
+    |stats, count| {
+        assert!(stats.arrived > count && stats.crashes > count / 4, "{stats:?}");
+        assert!(stats.pastes > count && stats.answers > count && stats.mails > count / 20);
+    }
     schedules_1: 0;
     schedules_2: 1;
     schedules_3: 2;
@@ -36,17 +29,6 @@ schedules! {
     schedules_6: 5;
     schedules_7: 6;
     schedules_8: 7;
-}
-
-#[test]
-fn replay() {
-    common::replay(OF_SEED);
-}
-
-#[test]
-#[ignore = "as long as asked: SM_SIM_SCHEDULES"]
-fn soak() {
-    assert!(common::soak(OF_SEED).arrived > 0);
 }
 
 #[test]
@@ -61,10 +43,6 @@ fn the_same_seed_is_the_same_schedule() {
 }
 
 // ── the checks can fail
-
-fn noticed(mutation: Mutation, within: u64) -> String {
-    common::noticed(OF_SEED, mutation, within)
-}
 
 #[test]
 fn keys_without_their_guard_are_noticed() {

@@ -50,7 +50,7 @@ impl World {
             record.gauge = Default::default();
         }
         let mut session = Session::restore(record, profile, "/data/s1".into(), open, finals);
-        self.set_monitor(&mut session);
+        self.options.configure(&mut session);
         self.daemon.session = session;
         self.daemon.up = true;
         self.daemon.incarnation += 1;

@@ -9,7 +9,7 @@ use sm_core::carried::{IN_A_PROMPT, carried};
 use sm_core::handoff::{Author, Guards, HandoffState, NewHandoff, Prepared, Trigger};
 use sm_core::ids::{ConversationId, EventId, HandoffId, Timestamp};
 use sm_core::signal::{Came, ContextSource, Fact, HookCall, Origin, Signal};
-use sm_core::{AgentKind, Event};
+use sm_core::{AgentKind, Event, words};
 
 /// How often somebody who got no answer asks again.
 const TRIES: u32 = 9;
@@ -199,7 +199,7 @@ impl World {
             return None;
         };
         let believed = self.options.mutation == Mutation::HookIsProof;
-        (believed && text.starts_with("Read /")).then(|| {
+        (believed && words::is_wake(text)).then(|| {
             Event::Facts(vec![Fact::UserText {
                 text: text.clone(),
                 came: Came::Prompt,

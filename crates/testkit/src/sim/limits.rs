@@ -9,7 +9,7 @@ use sm_core::ids::Timestamp;
 use sm_core::limit::{LimitKind, LimitPolicy, ProviderLimit, ResetSource};
 use sm_core::message::Purpose;
 use sm_core::signal::{BreakReason, Fact, Signal};
-use sm_core::{AgentKind, Event, Session};
+use sm_core::{AgentKind, Event};
 
 /// What every word to go on says.
 const WORD: &str = "continue where you left off";
@@ -91,12 +91,6 @@ struct Refused {
 }
 
 impl World {
-    pub(super) fn set_limits(&self, session: &mut Session) {
-        if let Some(limits) = &self.options.limits {
-            session.set_limits(limits.policy);
-        }
-    }
-
     /// It refuses every request for so long.
     pub fn refuse_for(&mut self, ms: i64) {
         self.provider.until = self.now + ms;

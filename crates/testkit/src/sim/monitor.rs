@@ -7,7 +7,7 @@ use super::world::{AgentStep, Item, World, id, tr};
 use sm_core::ids::{EventId, Timestamp};
 use sm_core::monitor::Monitor;
 use sm_core::signal::{ContextSource, Fact, HookCall, Origin, Signal, UsageSample, UsageSource};
-use sm_core::{AgentKind, Answer, Event, Session};
+use sm_core::{AgentKind, Answer, Event};
 
 /// The size of every window.
 pub const WINDOW: u64 = 200_000;
@@ -48,15 +48,6 @@ impl Usage {
 }
 
 impl World {
-    /// The session's thresholds, whenever it is made.
-    pub(super) fn set_monitor(&self, session: &mut Session) {
-        self.set_limits(session);
-        if let Some(usage) = &self.options.usage {
-            session.set_monitor(usage.monitor.clone());
-        }
-        session.set_draft_patience(self.options.active_ms % 3 * 700);
-    }
-
     /// The model has answered: the context is fuller.
     pub(super) fn used(&mut self) {
         let Some(usage) = self.options.usage.clone() else {

@@ -3,9 +3,9 @@
 use super::limits::Limits;
 use super::monitor::Usage;
 use super::rng::Rng;
-use sm_core::AgentKind;
 use sm_core::monitor::{Monitor, OnCompaction};
 use sm_core::profile::{Clear, ClearProof, PasteFit, Profile, StopAnswer};
+use sm_core::{AgentKind, Session};
 
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -362,6 +362,17 @@ impl Options {
         options.person.prompts = options.person.prompts.max(120);
         options.limits = Some(Limits::of_seed(seed));
         options
+    }
+
+    /// What the daemon's configuration says, told to a session whenever it is made.
+    pub(super) fn configure(&self, session: &mut Session) {
+        if let Some(usage) = &self.usage {
+            session.set_monitor(usage.monitor.clone());
+        }
+        if let Some(limits) = &self.limits {
+            session.set_limits(limits.policy);
+        }
+        session.set_draft_patience(self.active_ms % 3 * 700);
     }
 
     /// Where such a schedule is played.

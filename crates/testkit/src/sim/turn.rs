@@ -7,7 +7,7 @@ use super::world::{Act, AgentStep, Item, World, tr};
 use sm_core::handoff::Trigger;
 use sm_core::ids::Timestamp;
 use sm_core::signal::{BreakReason, Came, ContextSource, Fact, PersonNeed, Signal};
-use sm_core::{AgentKind, Answer, comparable};
+use sm_core::{AgentKind, Answer, comparable, words};
 
 /// Stop answers in a row that still make a request.
 const CLAUDE_STOP_CAP: u32 = 8;
@@ -176,7 +176,7 @@ impl World {
 
     /// The agent may keep nothing but the first line of a successor's prompt.
     pub(super) fn drop_document(&mut self, prompt: &mut String) {
-        if prompt.starts_with("Read /") && self.fault(self.options.faults.document_dropped) {
+        if words::is_wake(prompt) && self.fault(self.options.faults.document_dropped) {
             tr!(self, "fault: the document is dropped");
             prompt.truncate(prompt.find('\n').unwrap_or(prompt.len()));
         }
@@ -199,7 +199,7 @@ impl World {
             self.drop_document(text);
         }
         let text = text_of(&pieces);
-        if text.starts_with("Read /") && self.fault(self.options.faults.prompt_vanishes) {
+        if words::is_wake(&text) && self.fault(self.options.faults.prompt_vanishes) {
             tr!(self, "fault: the prompt vanishes");
             return;
         }
@@ -311,7 +311,7 @@ impl World {
 
     /// True: a hook of the user's own keeps it from the model.
     fn say_prompt(&mut self, text: &str) -> bool {
-        let wakes = text.starts_with("Read /");
+        let wakes = words::is_wake(text);
         if wakes && self.fault(self.options.faults.prompt_blocked) {
             tr!(self, "fault: a hook of the user's own blocks the prompt");
             return true;

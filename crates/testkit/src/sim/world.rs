@@ -209,12 +209,7 @@ impl World {
             folder: "/data/s1".into(),
         };
         let mut session = Session::new(new, options.profile(), Timestamp(EPOCH));
-        if let Some(usage) = &options.usage {
-            session.set_monitor(usage.monitor.clone());
-        }
-        if let Some(limits) = &options.limits {
-            session.set_limits(limits.policy);
-        }
+        options.configure(&mut session);
         Self {
             now: EPOCH,
             seq: 0,

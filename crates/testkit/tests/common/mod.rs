@@ -2,6 +2,7 @@
 
 #![allow(
     dead_code,
+    unused_macros,
     clippy::unwrap_used,
     clippy::allow_attributes,
     reason = "each test file uses some of them"
@@ -13,6 +14,40 @@ use sm_testkit::sim::{self, Batch, Mutation, Options, TurnPlan, World};
 
 /// Options of a seed: one function a kind of schedule.
 pub type OfSeed = fn(u64) -> Options;
+
+/// The tests that every kind of schedule has: one of a seed, as many as asked, the usual ones in parts
+/// that run side by side, and drivers that are broken on purpose.
+macro_rules! schedules {
+    (
+        $of_seed:expr, $count:literal each;
+        soaked: $soaked:ident;
+        |$stats:ident, $n:ident| $check:block
+        $($name:ident: $part:expr;)*
+    ) => {
+        #[test]
+        fn replay() {
+            common::replay($of_seed);
+        }
+
+        #[test]
+        #[ignore = "as long as asked: SM_SIM_SCHEDULES"]
+        fn soak() {
+            assert!(common::soak($of_seed).$soaked > 0);
+        }
+
+        $(#[test]
+        fn $name() {
+            let $n: u64 = $count;
+            let $stats = common::play($of_seed, $part * $n, $n);
+            println!("{:?}", $stats);
+            $check
+        })*
+
+        fn noticed(mutation: Mutation, within: u64) -> String {
+            common::noticed($of_seed, mutation, within)
+        }
+    };
+}
 
 /// A world in which nothing goes wrong by itself.
 pub fn world(agent: AgentKind) -> World {
