@@ -28,6 +28,13 @@ schedules! {
     limits_4: 3;
 }
 
+/// Enter on the word to go on went nowhere because a turn began by itself, which met another limit.
+#[test]
+fn found_by_soaking_1008496() {
+    let stats = common::play(OF_SEED, 1_008_496, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 #[test]

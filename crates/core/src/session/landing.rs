@@ -210,6 +210,8 @@ impl Session {
             (composer, _) => composer,
         };
         match composer {
+            // Enter went nowhere, and meanwhile it has become too late or too early
+            Composer::Ours if !dialog && self.pasted_stale_word() => self.retract(now),
             Composer::Ours if dialog || busy => {
                 // a turn began under our hands: our text waits in the composer for its end
                 self.look_later(flight, 500, now);

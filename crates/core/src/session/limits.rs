@@ -2,7 +2,7 @@
 //! gives the agent nothing meanwhile, and, where it is to be left alone, tells it once to go on
 //! when the limit is over, unless something else has happened by then.
 
-use super::{Session, State};
+use super::{Flight, Session, State};
 use crate::effect::{Effect, EntryKind, Key, NoticeKind};
 use crate::ids::{MessageId, Timestamp};
 use crate::limit::{
@@ -379,6 +379,17 @@ impl Session {
         self.journal();
     }
 
+    /// Words to go on after a limit that is no more were pasted, and may stand in the composer.
+    pub(super) fn pasted_stale_word(&self) -> bool {
+        let limit = self.rec.limit.as_deref();
+        let wanted = limit.and_then(|limit| limit.prompt.as_ref());
+        let stale = |flight: &Flight| {
+            let pasted = flight.way == Way::Paste && flight.phase.touched_agent();
+            pasted && flight.messages.len() == 1 && flight.messages.first() != wanted
+        };
+        self.flight_purpose() == Purpose::Resume && self.rec.flight.as_ref().is_some_and(stale)
+    }
+
     /// Words to go on after a limit that is no more: something else has happened.
     pub(super) fn withdraw_stale_words(&mut self, now: Timestamp) {
         let wanted = self.rec.limit.as_deref().and_then(|l| l.prompt.clone());
@@ -386,12 +397,8 @@ impl Session {
             |m: &Message| m.meta.purpose == Purpose::Resume && Some(&m.meta.id) != wanted.as_ref();
         if self.flight_purpose() == Purpose::Resume {
             let flying = self.rec.flight.as_ref();
-            let unwanted = flying.is_some_and(|flight| {
-                let pasted = flight.way == Way::Paste && flight.phase.touched_agent();
-                let other = flight.messages.first() != wanted.as_ref();
-                other && pasted && flight.messages.len() == 1 && !flight.may_be_entered()
-            });
-            if unwanted {
+            let entered = flying.is_some_and(Flight::may_be_entered);
+            if !entered && self.pasted_stale_word() {
                 self.retract(now); // it stands in the composer, and nobody has pressed Enter
             }
             return;

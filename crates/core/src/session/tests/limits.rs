@@ -60,6 +60,11 @@ impl Bench {
     }
     /// Pastes what is next, which the agent takes as its prompt.
     fn goes_on(&mut self) {
+        let text = self.enters_word();
+        self.accepts(&text);
+    }
+    /// Pastes the word to go on, and presses Enter.
+    fn enters_word(&mut self) -> String {
         while self.session.flight_purpose() != Purpose::Resume || self.session.probe.is_none() {
             let next = self.session.next_deadline().expect("something is due");
             assert!(next.since(self.now) < 24 * HOUR);
@@ -71,8 +76,7 @@ impl Bench {
         }
         self.paste();
         let id = self.word_to_go_on();
-        let text = self.session.message(&id).expect("it waits").text.clone();
-        self.accepts(&text);
+        self.session.message(&id).expect("it waits").text.clone()
     }
 }
 
@@ -148,6 +152,29 @@ fn who_goes_on_by_hand_is_not_told_to_go_on() {
     b.stops();
     let after = b.now.plus(2 * HOUR);
     assert_eq!(b.quiet_until(after, &Composer::Empty), 0);
+}
+
+/// Enter went nowhere, and the turn that had begun by itself has met a limit of its own.
+#[test]
+fn a_word_that_stands_in_the_composer_is_taken_back_when_another_limit_is_met() {
+    let mut b = left_alone();
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    let word = b.word_to_go_on();
+    b.enters_word();
+    b.accepts("a task has ended");
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    assert_ne!(b.word_to_go_on(), word);
+    let mut pressed = Vec::new();
+    while pressed.is_empty() {
+        if b.session.probe.is_none() {
+            b.now = b.session.next_deadline().expect("it looks").max(b.now);
+            b.on(Event::Tick);
+        }
+        pressed = keys(&b.evidence(screen(Composer::Ours, Activity::Idle)));
+    }
+    assert_eq!(pressed, [Key::Erase], "never Enter before the limit is over");
 }
 
 #[test]
