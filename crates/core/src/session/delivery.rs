@@ -33,7 +33,7 @@ impl Session {
         let Some(next) = self.next_message() else {
             return;
         };
-        if self.rec.state == State::Idle && self.waits_for_limit() {
+        if self.rec.state == State::Idle && self.is_held_by_limit(&next) {
             self.hold(Hold::Limited, now);
             return;
         }
@@ -401,7 +401,7 @@ impl Session {
             return false;
         };
         match self.rec.state {
-            State::Idle => !self.waits_for_limit(),
+            State::Idle => !self.is_held_by_limit(&next),
             State::Working if self.is_driven() => self.next_handing().is_some(),
             State::Working => self.may_interrupt(&next),
             State::Starting

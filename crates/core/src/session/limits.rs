@@ -29,10 +29,16 @@ impl Session {
         self.limits = policy;
     }
 
-    /// Nothing is given to the agent: its provider would refuse it.
+    /// Nothing is asked of the model: its provider would refuse it.
     pub(super) fn waits_for_limit(&self) -> bool {
         let limit = self.rec.limit.as_deref();
         limit.is_some_and(|limit| limit.phase == LimitPhase::Waiting)
+    }
+
+    /// Whether this message has to wait for that. The way back to an old conversation asks nobody.
+    pub(super) fn is_held_by_limit(&self, id: &MessageId) -> bool {
+        let asks = |message: &Message| message.meta.purpose != Purpose::Back;
+        self.waits_for_limit() && self.message(id).is_none_or(asks)
     }
 
     /// When a limit is looked at.

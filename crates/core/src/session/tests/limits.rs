@@ -174,7 +174,11 @@ fn a_word_that_stands_in_the_composer_is_taken_back_when_another_limit_is_met() 
         }
         pressed = keys(&b.evidence(screen(Composer::Ours, Activity::Idle)));
     }
-    assert_eq!(pressed, [Key::Erase], "never Enter before the limit is over");
+    assert_eq!(
+        pressed,
+        [Key::Erase],
+        "never Enter before the limit is over"
+    );
 }
 
 #[test]
@@ -418,4 +422,43 @@ fn an_agent_that_goes_on_by_itself_comes_first() {
     b.accepts("Your usage limit has reset. Continue.");
     assert_eq!(b.receipt(word.as_str()), MessageState::Withdrawn);
     assert_eq!(b.limit_phase(), None);
+}
+
+/// Held, its time would be over, and the agent would be stopped with what somebody types into it.
+#[test]
+fn a_limit_of_the_successor_does_not_hold_up_the_way_back() {
+    let mut b = Bench::working();
+    b.session.set_limits(LimitPolicy {
+        resume: true,
+        tries: 3,
+    });
+    b.on(crate::session::tests::handoff::asked(
+        "h1",
+        crate::handoff::Trigger::Agent,
+    ));
+    b.cleared_by_hand_of_sm();
+    b.context("c2");
+    let reason = usage(&b, HOUR);
+    meets_limit(&mut b, reason);
+    b.session
+        .go_back("the successor did not take its prompt", b.now);
+    let outcome = b.wait(10);
+    assert!(!keys(&outcome).contains(&Key::Enter));
+    assert_eq!(
+        b.session.flight_purpose(),
+        Purpose::Back,
+        "it is looked where it can go"
+    );
+    b.evidence(screen(Composer::Draft, Activity::Idle));
+    for _ in 0..30 {
+        let outcome = b.wait(1_000);
+        let stops = outcome
+            .effects
+            .iter()
+            .any(|e| matches!(e, Effect::StopAgent { .. }));
+        assert!(!stops, "somebody types there");
+        if b.session.probe.is_some() {
+            b.evidence(screen(Composer::Draft, Activity::Idle));
+        }
+    }
 }
