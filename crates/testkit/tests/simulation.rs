@@ -42,6 +42,14 @@ fn the_same_seed_is_the_same_schedule() {
     }
 }
 
+/// What was to get the agent to read an answer to its Stop hook was shown as something else, so it was
+/// not entered: the message stood unread for good.
+#[test]
+fn found_by_soaking_1066283() {
+    let stats = common::play(OF_SEED, 1_066_283, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 #[test]

@@ -6,6 +6,9 @@ use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Purpose, Way};
 use crate::words;
 
+/// Times an agent is told to go on with what it has not read; each may wait for a person's draft.
+const PROMPTS: u32 = 3;
+
 impl Session {
     /// What the agent was given is consumed once it goes on.
     pub(super) fn consume_submitted(&mut self, now: Timestamp) {
@@ -89,8 +92,16 @@ impl Session {
             self.check_by(again);
             return;
         }
-        let new = self.own_message(format!("unread-{id}"), words::UNREAD.into());
-        if let Some(new) = new.filter(|new| self.message(&new.id).is_none()) {
+        // one that could not be given is followed by another: nobody else gets the agent to go on
+        let mut prompts = (1..=PROMPTS).filter_map(|number| {
+            let about = match number {
+                1 => format!("unread-{id}"),
+                _ => format!("unread{number}-{id}"),
+            };
+            self.own_message(about, words::UNREAD.into())
+        });
+        let new = prompts.find(|new| self.message(&new.id).is_none());
+        if let Some(new) = new {
             self.add(Message::accepted(new, Purpose::Said, now));
             self.recheck_at = now;
         }
