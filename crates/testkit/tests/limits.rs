@@ -35,6 +35,20 @@ fn found_by_soaking_1008496() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// The spool told of a turn and its end, and only the record that this was a limit.
+#[test]
+fn found_by_soaking_1047017() {
+    let stats = common::play(OF_SEED, 1_047_017, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
+/// The limit of a successor held the way back, whose time ran out over somebody's draft.
+#[test]
+fn found_by_soaking_1028454() {
+    let stats = common::play(OF_SEED, 1_028_454, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 #[test]

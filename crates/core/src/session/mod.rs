@@ -339,6 +339,11 @@ impl Session {
     pub fn step(&mut self, event: Event, now: Timestamp) -> Outcome {
         self.doubt_no_longer(now);
         let turn = self.rec.turn;
+        // a hook may be heard long after it was told
+        let at = match &event {
+            Event::Hook(call) => call.at.min(now),
+            _ => now,
+        };
         match event {
             Event::Send(message) => self.send(message, now),
             Event::Withdraw(id) => self.withdraw(&id, now),
@@ -409,7 +414,7 @@ impl Session {
         self.deliver(now);
         self.note_person_wait(now);
         if self.rec.turn != turn {
-            self.rec.turn_since = Some(now);
+            self.rec.turn_since = Some(at);
         }
         let changes = std::mem::take(&mut self.changes);
         Outcome {

@@ -323,6 +323,39 @@ fn a_limit_that_only_the_transcript_tells_is_known_too() {
     assert!(b.session.record().limit.as_ref().unwrap().prompt.is_some());
 }
 
+/// sm was down meanwhile: its hooks lay in the spool, and said no more than that there was an error.
+#[test]
+fn a_limit_of_a_turn_that_was_heard_late_is_known_too() {
+    let mut b = left_alone();
+    b.stops();
+    let began = b.now.plus(1_000);
+    let ended = began.plus(1_000);
+    b.wait(5_000);
+    let refused = BreakReason::ApiError("refused".into());
+    for (at, signal) in [
+        (
+            began,
+            Signal::PromptAccepted {
+                text: "more".into(),
+                transcript: None,
+            },
+        ),
+        (ended, Signal::TurnBroken(refused)),
+    ] {
+        let call = HookCall {
+            at,
+            ..b.call("c1", signal)
+        };
+        b.on(Event::Hook(call));
+    }
+    let reason = usage(&b, HOUR);
+    b.on(Event::Facts(vec![Fact::TurnEnded {
+        broken: Some(reason),
+        at: Some(ended),
+    }]));
+    assert_eq!(b.session.record().word(), "limited");
+}
+
 #[test]
 fn an_old_limit_in_the_transcript_is_none() {
     let mut b = left_alone();
