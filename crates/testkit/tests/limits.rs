@@ -42,6 +42,13 @@ fn found_by_soaking_1047017() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// Somebody's prompt began in the moment of the limit, and was broken off at once.
+#[test]
+fn found_by_soaking_1046376() {
+    let stats = common::play(OF_SEED, 1_046_376, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 /// The limit of a successor held the way back, whose time ran out over somebody's draft.
 #[test]
 fn found_by_soaking_1028454() {

@@ -200,24 +200,37 @@ impl Session {
         at: Option<Timestamp>,
         now: Timestamp,
     ) {
+        let began = self.rec.turn_since.max(Some(self.rec.context_since));
+        // (what was told in its first moment is of the turn before)
+        let at = at.filter(|at| Some(*at) > began);
         if let Some(known) = self.rec.limit.as_deref()
             && known.turn == self.rec.turn
             && known.phase != LimitPhase::Trying
         {
             self.refine(Some(limit), now);
+            self.date_limit(at);
             return;
         }
         // its end was known by another sign, and not yet why
         let idle = self.rec.state == State::Idle && !self.rec.turn_open;
-        let began = self.rec.turn_since.max(Some(self.rec.context_since));
         let of_this_turn = at.is_some_and(|at| {
-            let after = Some(at) >= began && at.plus(TOLD_LATE) >= self.rec.last_signal;
-            after && at <= now.plus(TOLD_LATE)
+            at.plus(TOLD_LATE) >= self.rec.last_signal && at <= now.plus(TOLD_LATE)
         });
         if idle && of_this_turn {
             let why = format!("the turn ended: {}", limit.kind.told());
             self.met_limit(limit, now);
+            self.date_limit(at);
             self.become_state(State::Idle, why, now);
+        }
+    }
+
+    /// What the record shows behind the end of the turn has come after it.
+    fn date_limit(&mut self, at: Option<Timestamp>) {
+        if let (Some(limit), Some(at)) = (self.rec.limit.as_mut(), at)
+            && at < limit.since
+        {
+            limit.since = at;
+            self.journal();
         }
     }
 
@@ -352,7 +365,7 @@ impl Session {
     /// The record shows a prompt that no hook has told of.
     pub(super) fn prompt_recorded_at_limit(&mut self, came: Came, at: Option<Timestamp>) {
         let holds = self.rec.limited().map(|limit| limit.since);
-        if holds.is_some_and(|since| at.is_some_and(|at| at > since)) && came == Came::Prompt {
+        if holds.is_some_and(|since| at.is_some_and(|at| at >= since)) && came == Came::Prompt {
             self.turn_began_at_limit();
         }
     }

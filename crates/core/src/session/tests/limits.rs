@@ -356,6 +356,28 @@ fn a_limit_of_a_turn_that_was_heard_late_is_known_too() {
     assert_eq!(b.session.record().word(), "limited");
 }
 
+/// The record is read in one go: what stands behind the limit was said after it.
+#[test]
+fn a_prompt_behind_a_limit_in_the_record_goes_on_by_itself() {
+    let mut b = left_alone();
+    b.hook(Signal::TurnBroken(BreakReason::ApiError("refused".into())));
+    b.wait(50);
+    let at = b.now.plus(-20);
+    let reason = usage(&b, HOUR);
+    b.on(Event::Facts(vec![
+        Fact::TurnEnded {
+            broken: Some(reason),
+            at: Some(at),
+        },
+        Fact::UserText {
+            text: "my own words".into(),
+            came: Came::Prompt,
+            at: Some(at),
+        },
+    ]));
+    assert_eq!(b.limit_phase(), None);
+}
+
 #[test]
 fn an_old_limit_in_the_transcript_is_none() {
     let mut b = left_alone();
