@@ -8,7 +8,7 @@ use crate::sources::Sources;
 use crate::stored::Extra;
 use crate::{fault, handoff, host, launch, notify, probe, terminate};
 use serde::{Deserialize, Serialize};
-use sm_core::{Effect, Event, MessageId, NewMessage, Record, SessionId, WaiterId};
+use sm_core::{Effect, Event, KeyOutcome, MessageId, NewMessage, Record, SessionId, WaiterId};
 use sm_store::Commit;
 use std::sync::Arc;
 use std::time::Duration;
@@ -66,8 +66,10 @@ pub fn perform(seat: Seat, effect: Effect) {
             tokio::spawn(async move {
                 let mut texts = pastes.iter();
                 let ok = match texts.next() {
-                    Some(first) => host::paste(&seat, first, guard).await,
-                    None => false,
+                    Some(first) if seat.handle.now().record.may_type(flight) => {
+                        host::paste(&seat, first, guard).await
+                    }
+                    Some(_) | None => false,
                 };
                 if ok {
                     for text in texts {
@@ -81,7 +83,10 @@ pub fn perform(seat: Seat, effect: Effect) {
         }
         Effect::Press { flight, key, guard } => {
             tokio::spawn(async move {
-                let outcome = host::press(&seat, key, guard).await;
+                let outcome = match seat.handle.now().record.may_type(flight) {
+                    true => host::press(&seat, key, guard).await,
+                    false => KeyOutcome::Failed,
+                };
                 done();
                 seat.event(Event::Pressed { flight, outcome });
             });

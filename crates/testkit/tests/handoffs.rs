@@ -53,6 +53,14 @@ fn found_by_soaking_111853() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// A paste that was ordered for a process that crashed came into the next one, which had the same prompt
+/// as its argument.
+#[test]
+fn found_by_soaking_1013763() {
+    let stats = common::play(OF_SEED, 1_013_763, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 #[test]

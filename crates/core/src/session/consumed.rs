@@ -102,7 +102,10 @@ impl Session {
         });
         let new = prompts.find(|new| self.message(&new.id).is_none());
         if let Some(new) = new {
-            self.add(Message::accepted(new, Purpose::Said, now));
+            let mut message = Message::accepted(new, Purpose::Said, now);
+            // "the last message above" is above in this context only
+            message.meta.about = Some((self.rec.generation, self.rec.compactions));
+            self.add(message);
             self.recheck_at = now;
         }
     }

@@ -3,7 +3,7 @@
 //! A phase is journaled before its effect. After a crash the evidence decides how to go on: text in
 //! the conversation is proof, text in the composer gets its Enter, text in neither was never given.
 
-use super::{Flight, MessageChange, Phase, Session, State};
+use super::{Flight, MessageChange, Phase, Record, Session, State};
 use crate::effect::{Effect, EntryKind, Key};
 use crate::event::KeyOutcome;
 use crate::ids::{MessageId, Timestamp};
@@ -24,6 +24,17 @@ const ATTEMPTS: u32 = 5;
 /// keep anybody busy.
 const PASTE_AGAIN: i64 = 4;
 const PASTE_AGAIN_LONGEST: i64 = 1_000;
+
+/// Of what is typed for no delivery.
+pub(super) const NO_FLIGHT: u64 = 0;
+
+impl Record {
+    /// Whether what was to be typed for a delivery may still be. Of one that is no more it must not reach
+    /// whoever is in the terminal by now, another process with the same text as its argument perhaps.
+    pub fn may_type(&self, flight: u64) -> bool {
+        flight == NO_FLIGHT || self.flight.as_ref().is_some_and(|f| f.no == flight)
+    }
+}
 
 impl Session {
     /// The text of the flight exactly as the agent gets it; the same before and after a crash.

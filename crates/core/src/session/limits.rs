@@ -2,6 +2,7 @@
 //! gives the agent nothing meanwhile, and, where it is to be left alone, tells it once to go on
 //! when the limit is over, unless something else has happened by then.
 
+use super::flight::NO_FLIGHT;
 use super::{Flight, Session, State};
 use crate::effect::{Effect, EntryKind, Key, NoticeKind};
 use crate::ids::{MessageId, Timestamp};
@@ -20,8 +21,6 @@ const WINDOWS: usize = 8;
 const DIALOG_CLOSES: i64 = 1_500;
 /// A dialog that stays after so many is one for a person.
 const MOST_ESCAPES: u32 = 5;
-/// Of no delivery.
-const NO_FLIGHT: u64 = 0;
 
 impl Session {
     /// What is done about limits; from the configuration, whenever that is read.

@@ -406,7 +406,7 @@ impl Session {
             Event::Recovered { terminal_alive } => self.recovered(terminal_alive, now),
         }
         self.expire(now);
-        self.drop_stale_alerts(now);
+        self.drop_stale_words(now);
         self.withdraw_stale_words(now);
         self.follow_limit(now);
         self.give_up_on_person(now);

@@ -189,8 +189,8 @@ impl Session {
         self.journal();
     }
 
-    /// Alerts about a context that is no more are dropped; what touched the agent is let finish.
-    pub(super) fn drop_stale_alerts(&mut self, now: Timestamp) {
+    /// What is about a context that is no more is dropped; what touched the agent is let finish.
+    pub(super) fn drop_stale_words(&mut self, now: Timestamp) {
         let here = (self.rec.generation, self.rec.compactions);
         self.withdraw_all(|m| m.meta.about.is_some_and(|about| about != here), now);
     }
@@ -304,7 +304,7 @@ impl Session {
         self.rec.pressing = None;
         self.rec.compaction_told = Some((before, None));
         self.compaction_at = Some(now.plus(COMPACTION_TOLD));
-        self.drop_stale_alerts(now);
+        self.drop_stale_words(now);
         self.journal();
     }
 

@@ -3,7 +3,7 @@
 use super::daemon::Input;
 use super::world::{Item, World, tr};
 use sm_core::signal::Origin;
-use sm_core::{Answer, Effect, Event};
+use sm_core::{Answer, Effect, Event, KeyOutcome};
 
 impl World {
     pub(super) fn execute(&mut self, effect: Effect) {
@@ -47,12 +47,16 @@ impl World {
                 self.pounce();
                 let text = pastes.concat();
                 tr!(self, "paste {text:?}");
-                let ok = self.paste(text, guard.as_ref());
+                let ok = self.daemon.session.record().may_type(flight)
+                    && self.paste(text, guard.as_ref());
                 self.result(Event::Pasted { flight, ok });
             }
             Effect::Press { flight, key, guard } => {
                 self.pounce();
-                let outcome = self.press(key, guard.as_ref());
+                let outcome = match self.daemon.session.record().may_type(flight) {
+                    true => self.press(key, guard.as_ref()),
+                    false => KeyOutcome::Failed,
+                };
                 tr!(self, "press {key:?}: {outcome:?}");
                 self.result(Event::Pressed { flight, outcome });
             }
