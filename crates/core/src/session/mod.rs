@@ -15,6 +15,7 @@ mod handoff;
 mod hooks;
 mod hosted;
 mod landing;
+mod launch;
 mod life;
 mod limits;
 mod person_wait;
