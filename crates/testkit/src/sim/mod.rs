@@ -44,6 +44,7 @@ mod monitor_check;
 mod options;
 mod person;
 mod rng;
+mod submit;
 mod terminal;
 mod trace;
 mod turn;
