@@ -11,7 +11,8 @@ use sm_testkit::wait_until;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 /// A pause, a reset that is told to the minute, what agents wait by themselves, and then a turn.
-const PATIENCE: Duration = Duration::from_secs(400);
+/// Shorter than what the test runner waits for a test, which would not say what was missing.
+const PATIENCE: Duration = Duration::from_secs(270);
 const PROMPT: &str = "Count the pelicans.";
 const MEANWHILE: &str = "and what about\nthe herons?";
 

@@ -9,6 +9,7 @@
 pub mod archive;
 pub mod ask;
 pub mod endings;
+pub mod gate;
 pub mod generate;
 pub mod handoff;
 pub mod joined;
@@ -16,11 +17,10 @@ pub mod ledger;
 pub mod limits;
 pub mod raw;
 pub mod run;
+pub mod terminal;
 pub mod texts;
 pub mod unattended;
 
-use std::cell::RefCell;
-use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
@@ -398,85 +398,6 @@ impl World {
         self.daemon().expect("a daemon runs").signal(signal);
     }
 
-    // ── the person at the terminal
-
-    fn try_screen(&self, session: &str) -> Result<String, String> {
-        self.tmux(session, &["capture-pane", "-p"])
-    }
-
-    #[track_caller]
-    pub fn screen(&self, session: &str) -> String {
-        self.try_screen(session).unwrap()
-    }
-
-    /// Everything that tmux still has of the terminal; lines that were wrapped are whole.
-    #[track_caller]
-    pub fn history(&self, session: &str) -> String {
-        self.tmux(session, &["capture-pane", "-pJ", "-S", "-"])
-            .unwrap()
-    }
-
-    /// The terminal gets another size, as when a person attaches.
-    #[track_caller]
-    pub fn resize(&self, session: &str, cols: &str, rows: &str) {
-        self.tmux(session, &["resize-window", "-x", cols, "-y", rows])
-            .unwrap();
-    }
-
-    /// Waits until the screen shows this text.
-    #[track_caller]
-    pub fn wait_screen(&self, session: &str, text: &str) {
-        let shows = wait_until(DEADLINE, || {
-            self.screen(session).contains(text).then_some(())
-        });
-        assert!(
-            shows.is_some(),
-            "never saw {text:?}\n{}",
-            self.about(session)
-        );
-    }
-
-    /// Presses a key, by tmux's name for it.
-    #[track_caller]
-    pub fn key(&self, session: &str, key: &str) {
-        self.tmux(session, &["send-keys", key]).unwrap();
-    }
-
-    /// Answers a dialog with a key, again as long as it stands there: Claude Code 2.1.325 drops keys
-    /// in the first moments of a dialog.
-    #[track_caller]
-    pub fn answer_dialog(&self, session: &str, dialog: &str, key: &str) {
-        let closed = (0..10).any(|_| {
-            self.key(session, key);
-            let gone = || (!self.screen(session).contains(dialog)).then_some(());
-            wait_until(DEADLINE / 20, gone).is_some()
-        });
-        assert!(closed, "it stays open\n{}", self.about(session));
-    }
-
-    /// Types characters.
-    #[track_caller]
-    pub fn type_text(&self, session: &str, text: &str) {
-        self.tmux(session, &["send-keys", "-l", text]).unwrap();
-    }
-
-    /// A tmux command on the session's pane; works without a daemon once the pane is known.
-    fn tmux(&self, session: &str, args: &[&str]) -> Result<String, String> {
-        let (first, rest) = args.split_first().ok_or("no command")?;
-        let target = format!("={session}:");
-        let mut command = self.env.command("tmux");
-        command
-            .arg("-S")
-            .arg(self.env.tmux_socket())
-            .args([first, "-t", target.as_str()])
-            .args(rest);
-        let output = command.output().map_err(|error| error.to_string())?;
-        if !output.status.success() {
-            return Err(String::from_utf8_lossy(&output.stderr).into_owned());
-        }
-        Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
     // ── what the model was given
 
     /// Waits for the first request of a main conversation that holds this text.
@@ -497,25 +418,6 @@ impl World {
     #[track_caller]
     pub fn hold(&self, name: &str) {
         assert!(self.model.wait_for_hold(name, DEADLINE), "no hold {name}");
-    }
-
-    // ── tools that wait for the test
-
-    /// A named pipe in the project's folder: a tool that reads it runs until the gate is opened.
-    pub fn gate(&self, name: &str) -> Gate {
-        let path = self.env.project().join(name);
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &path,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::from_raw_mode(0o600),
-            0,
-        )
-        .unwrap();
-        Gate {
-            path,
-            writer: RefCell::default(),
-        }
     }
 }
 
@@ -553,44 +455,6 @@ fn wrap(env: &mut CleanEnv, sm: &Path, hook: &Path, script: &str) -> PathBuf {
     let path = path.map(|(_, value)| value).unwrap_or_default();
     env.set("PATH", format!("{}:{path}", dir.display()));
     program
-}
-
-/// A named pipe that a tool reads.
-pub struct Gate {
-    path: PathBuf,
-    /// While it is open the tool waits for what is written.
-    writer: RefCell<Option<File>>,
-}
-
-impl Gate {
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// Waits until somebody reads it: the tool runs, and goes on running.
-    #[track_caller]
-    pub fn wait_for_reader(&self) {
-        use std::os::unix::fs::OpenOptionsExt;
-        let flags = i32::try_from(rustix::fs::OFlags::NONBLOCK.bits()).unwrap();
-        // without a reader this is refused
-        let open = || {
-            let mut options = File::options();
-            options.write(true).custom_flags(flags);
-            options.open(&self.path).ok()
-        };
-        let mut writer = self.writer.borrow_mut();
-        if writer.is_none() {
-            *writer = Some(wait_until(DEADLINE, open).expect("a tool reads the gate"));
-        }
-    }
-
-    /// Waits for the tool, and lets it go on.
-    #[track_caller]
-    pub fn open(&self) {
-        self.wait_for_reader();
-        let writer = self.writer.borrow_mut().take();
-        writer.expect("it was opened").write_all(b"open\n").unwrap();
-    }
 }
 
 /// How often a text stands in what the model was shown.

@@ -50,7 +50,7 @@ fn texts_arrive_byte_for_byte_and_proven() {
 }
 
 /// A turn with a tool that runs until the gate opens.
-fn tool_turn(world: &World, command: &str) -> crate::common::Gate {
+fn tool_turn(world: &World, command: &str) -> crate::common::gate::Gate {
     let gate = world.gate("gate");
     world.send_wait("api", &format!("RUN: {command}"), &[]);
     gate.wait_for_reader();
