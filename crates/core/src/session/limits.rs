@@ -58,6 +58,10 @@ impl Session {
 
     /// The turn that has just ended was refused by the provider.
     pub(super) fn met_limit(&mut self, limit: ProviderLimit, now: Timestamp) {
+        if self.has_met_limit() {
+            self.refine(Some(limit), now); // hook and record tell of the same one, in any order
+            return;
+        }
         let again = self
             .rec
             .limit
@@ -192,6 +196,12 @@ impl Session {
         Some(id)
     }
 
+    /// The limit of this turn is known already.
+    fn has_met_limit(&self) -> bool {
+        let known = self.rec.limit.as_deref();
+        known.is_some_and(|known| known.turn == self.rec.turn && known.phase != LimitPhase::Trying)
+    }
+
     /// The record tells of a limit, late or again.
     pub(super) fn limit_read(
         &mut self,
@@ -202,11 +212,8 @@ impl Session {
         let began = self.rec.turn_since.max(Some(self.rec.context_since));
         // (what was told in its first moment is of the turn before)
         let at = at.filter(|at| Some(*at) > began);
-        if let Some(known) = self.rec.limit.as_deref()
-            && known.turn == self.rec.turn
-            && known.phase != LimitPhase::Trying
-        {
-            self.refine(Some(limit), now);
+        if self.has_met_limit() {
+            self.met_limit(limit, now);
             self.date_limit(at);
             return;
         }

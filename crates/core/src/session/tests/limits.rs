@@ -356,6 +356,38 @@ fn a_limit_of_a_turn_that_was_heard_late_is_known_too() {
     assert_eq!(b.session.record().word(), "limited");
 }
 
+/// The record may be read before the hook is heard, and knows more.
+#[test]
+fn a_limit_that_the_hook_tells_again_is_the_same() {
+    let mut b = left_alone();
+    b.on(Event::Status(StatusReading {
+        process: b.session.record().process.unwrap(),
+        conversation: b.session.record().conversation.clone(),
+        activity: Activity::Idle,
+        at: Some(b.now.plus(20)),
+    }));
+    b.wait(30);
+    let mut told = ProviderLimit::new(LimitKind::Usage, "resets 5pm")
+        .resetting(Some(b.now.plus(HOUR)), ResetSource::Transcript);
+    told.continues_itself = true;
+    let at = Some(b.now);
+    b.on(Event::Facts(vec![Fact::TurnEnded {
+        broken: Some(BreakReason::Limit(told)),
+        at,
+    }]));
+    let known = b
+        .session
+        .record()
+        .limit
+        .clone()
+        .expect("the record tells it");
+    let said = ProviderLimit::new(LimitKind::Usage, "resets 5pm")
+        .resetting(Some(b.now.plus(HOUR + 60_000)), ResetSource::Sentence);
+    let outcome = meets_limit(&mut b, BreakReason::Limit(said));
+    assert_eq!(b.session.record().limit.as_ref(), Some(&known));
+    assert!(notices(&outcome).is_empty(), "it was told");
+}
+
 /// The record is read in one go: what stands behind the limit was said after it.
 #[test]
 fn a_prompt_behind_a_limit_in_the_record_goes_on_by_itself() {
