@@ -18,7 +18,7 @@ fn a_usage_limit_is_waited_for_and_its_dialog_left() {
     let Some(world) = claude(test) else { return };
     let world = world.with_account();
     let words = our_words(LimitKind::Usage);
-    usage_limit_is_waited_for(&world, &FREE, "sentence", &words);
+    usage_limit_is_waited_for(&world, &FREE, &["sentence"], &words);
     let left = |event: &String| event.contains("question about the limit was left");
     assert!(
         world.events("api").iter().any(left),
@@ -36,7 +36,8 @@ fn a_usage_limit_is_waited_for_on_the_newest() {
     let world = world.with_account();
     let mut words = our_words(LimitKind::Usage);
     words.push(ITS_OWN.to_owned());
-    usage_limit_is_waited_for(&world, &FREE, "transcript", &words);
+    // its status line and its record both tell it exactly
+    usage_limit_is_waited_for(&world, &FREE, &["agent", "transcript"], &words);
 }
 
 #[test]

@@ -22,7 +22,7 @@ fn a_usage_limit_is_waited_for() {
         return;
     };
     let words = our_words(LimitKind::Usage);
-    usage_limit_is_waited_for(&world, &[], "agent", &words);
+    usage_limit_is_waited_for(&world, &[], &["agent"], &words);
 }
 
 #[test]
