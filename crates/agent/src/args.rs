@@ -83,6 +83,12 @@ pub struct AgentArgs {
     /// It is the agent of a session of sm's daemon, which says so when it starts it.
     #[arg(long, hide = true)]
     pub managed: bool,
+    /// `sm`, whose tools its model has for this session.
+    #[arg(long, hide = true, value_name = "PROGRAM", requires = "managed")]
+    pub tools_by: Option<String>,
+    /// A person is asked before its model hands over with them.
+    #[arg(long, hide = true)]
+    pub ask_to_hand_over: bool,
     /// The id of a session that is new.
     #[arg(long, hide = true, value_name = "ID", conflicts_with_all = ["resume", "go_on"])]
     pub session_id: Option<String>,

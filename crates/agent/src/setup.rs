@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use sm_agents::OwnTools;
 use sm_client::{Footprint, Paths};
 use sm_llm::{Client, Places};
 
@@ -148,6 +149,10 @@ pub async fn ready(
         model,
         client: Arc::new(Client::new()),
         variables,
+        own_tools: args.tools_by.clone().map(|program| OwnTools {
+            program,
+            allowed: !args.ask_to_hand_over,
+        }),
     };
     Ok(Ready {
         options,

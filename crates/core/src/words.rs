@@ -135,21 +135,8 @@ pub fn is_wake(text: &str) -> bool {
 
 /// The first prompt of a successor: the document first, then where the rest is and how to search it.
 pub fn wake(name: &str, prepared: &Prepared) -> String {
-    woken(name, prepared, "")
-}
-
-/// The same for an agent that puts the document into its next context by itself, where it could.
-pub(crate) fn wake_driven(name: &str, prepared: &Prepared) -> String {
-    woken(
-        name,
-        prepared,
-        " If it stands above as <handoff-context>, you have read it.",
-    )
-}
-
-fn woken(name: &str, prepared: &Prepared, after: &str) -> String {
     let document = &prepared.document;
-    let mut text = format!("{READ}{document}{GO_ON}{after}");
+    let mut text = format!("{READ}{document}{GO_ON}");
     let pins = pins::told(&prepared.pins, pins::TOLD);
     if !pins.is_empty() {
         text.push_str(&format!("\n\n{pins}"));

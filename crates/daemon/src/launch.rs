@@ -325,10 +325,10 @@ async fn prepare_agent(
             None
         }
         Err(why) => match seat.record.agent {
-            AgentKind::Claude | AgentKind::Codex => {
+            AgentKind::Claude | AgentKind::Codex | AgentKind::Native => {
                 Some(format!("started without sm's own tools: {why}"))
             }
-            AgentKind::Native | AgentKind::Generic => None,
+            AgentKind::Generic => None,
         },
     };
     let how = own_tools::how(

@@ -31,7 +31,7 @@ pub fn tools(launching: &Launching<'_>) -> Result<OwnTools, &'static str> {
     match launching.agent {
         AgentKind::Claude => claude_takes_them(launching, Path::new(POLICY))?,
         AgentKind::Codex => codex_takes_them(launching)?,
-        AgentKind::Native => return Err("sm's own agent hands over by itself, with /handoff"),
+        AgentKind::Native => {} // there are no others that could be in their way
         AgentKind::Generic => return Err("sm knows no way to give this program tools"),
     }
     let program = sm_program(launching.hook_program)
@@ -53,8 +53,8 @@ pub fn how(
 ) -> How {
     let path = sm_program(hook_program).filter(|program| match agent {
         AgentKind::Codex => true,
-        AgentKind::Claude => !is_own_in_path(program, env, cwd),
-        AgentKind::Native | AgentKind::Generic => false,
+        AgentKind::Claude | AgentKind::Native => !is_own_in_path(program, env, cwd),
+        AgentKind::Generic => false,
     });
     let tool = full_name(HANDOFF);
     match (tools, path) {
@@ -75,11 +75,11 @@ pub fn person_needed(launching: &Launching<'_>, how: &How) -> Option<String> {
     };
     match launching.agent {
         AgentKind::Claude => {}
-        AgentKind::Codex => {
+        AgentKind::Codex | AgentKind::Native => {
             let asks = how.tool().filter(|_| !launching.allowed).map(|_| asks());
             return asks;
         }
-        AgentKind::Native | AgentKind::Generic => return None,
+        AgentKind::Generic => return None,
     }
     let rules = claude_rules(launching.args, launching.cwd, launching.home);
     let command = format!("{} handoff - <<'END'", how.program());
@@ -261,6 +261,7 @@ mod tests {
             how(agent, tools, &hook, &env, "/")
         };
         let (claude, codex) = (AgentKind::Claude, AgentKind::Codex);
+        let native = AgentKind::Native;
         let both = How::ToolOrPath {
             tool: tool.clone(),
             path: path.clone(),
@@ -273,7 +274,10 @@ mod tests {
             (claude, false, "/nowhere", &by_path),
             (codex, true, found, &both),
             (codex, false, found, &by_path),
-            (AgentKind::Native, false, "/nowhere", &How::Command),
+            (native, true, found, &How::Tool(tool.clone())),
+            (native, true, "/nowhere", &both),
+            (native, false, "/nowhere", &by_path),
+            (AgentKind::Generic, false, "/nowhere", &How::Command),
         ] {
             let named = named(agent, given.then_some(&tools), folder);
             assert_eq!(&named, expected, "{agent:?} {given} {folder}");
@@ -309,7 +313,9 @@ mod tests {
         }
         assert!(needs(AgentKind::Codex, &tool, false, &[]).is_some());
         assert_eq!(needs(AgentKind::Codex, &path, false, &[]), None);
-        assert_eq!(needs(AgentKind::Native, &How::Command, false, &[]), None);
+        assert!(needs(AgentKind::Native, &tool, false, &[]).is_some());
+        assert_eq!(needs(AgentKind::Native, &tool, true, &[]), None);
+        assert_eq!(needs(AgentKind::Generic, &How::Command, false, &[]), None);
 
         let write = |file: &Path, list: &str, rules: &[&str]| {
             let settings = serde_json::json!({"permissions": {list: rules}});

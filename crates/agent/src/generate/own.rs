@@ -69,7 +69,8 @@ impl Own {
         let prefix = Prefix {
             model: &model,
             system: &setup::system(&opened.header.cwd, config),
-            tools: &tools::definitions(),
+            // it runs as a session of sm's
+            tools: &tools::definitions(tools::Managed::BySm),
             messages: &opened.messages,
             thinking: opened.thinking.unwrap_or(config.thinking),
             max_output: models::max_output(&model),

@@ -12,9 +12,11 @@ use super::{CUSTOM_TYPE, wrap};
 use crate::session::{Attribution, NewEntry, SessionError, SessionFile};
 use crate::tools::Todo;
 
-/// What goes with the document.
+/// What goes along.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
+    /// None: the first prompt holds it.
+    pub document: Option<String>,
     pub provider: String,
     pub model: String,
     pub thinking: Thinking,
@@ -27,23 +29,24 @@ pub fn commit(
     sessions: &Path,
     cwd: &Path,
     old: Option<&Path>,
-    document: &str,
     carried: &Carried,
     now: Timestamp,
 ) -> Result<SessionFile, SessionError> {
-    let mut first = vec![
-        NewEntry::CustomMessage {
+    let document = carried
+        .document
+        .as_deref()
+        .map(|document| NewEntry::CustomMessage {
             custom_type: CUSTOM_TYPE.to_owned(),
             content: Content::Text(wrap(document)),
             display: true,
             attribution: Some(Attribution::Agent),
-        },
-        NewEntry::ModelChange {
-            provider: carried.provider.clone(),
-            model_id: carried.model.clone(),
-        },
-        NewEntry::ThinkingLevelChange(carried.thinking),
-    ];
+        });
+    let mut first: Vec<NewEntry> = document.into_iter().collect();
+    first.push(NewEntry::ModelChange {
+        provider: carried.provider.clone(),
+        model_id: carried.model.clone(),
+    });
+    first.push(NewEntry::ThinkingLevelChange(carried.thinking));
     if let Some(title) = &carried.title {
         first.push(NewEntry::SessionInfo {
             name: title.clone(),

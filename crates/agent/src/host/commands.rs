@@ -47,9 +47,9 @@ impl Driver {
                     self.switch(Live::empty());
                 }
             }
-            Command::Successor { document } => {
+            Command::Successor => {
                 if self.free() {
-                    self.succeed(document.as_deref());
+                    self.succeed();
                 }
             }
             Command::Resume(path) => {

@@ -57,7 +57,7 @@ impl Host {
         let turn = Turn::new(options.approvals.clone(), live.start(&options));
         let driver = Driver {
             system: options.system.as_str().into(),
-            tools: tools::definitions().into(),
+            tools: tools::definitions(options.managed()).into(),
             options,
             live,
             turn,
@@ -196,6 +196,7 @@ impl Driver {
         Place {
             cwd: self.options.cwd.clone(),
             outputs: self.options.outputs.clone(),
+            own: self.options.own_tools.clone(),
         }
     }
 

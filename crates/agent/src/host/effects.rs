@@ -115,9 +115,10 @@ impl Driver {
                 let event = match *answer {
                     Ok(answer) => {
                         let cwd = &self.options.cwd;
+                        let own = self.options.own_tools.as_ref();
                         let deeds = answer
                             .tool_calls()
-                            .map(|call| deed(tools::needs(call, cwd)));
+                            .map(|call| deed(tools::needs(call, cwd, own)));
                         Event::Answered {
                             ticket,
                             deeds: deeds.collect(),

@@ -130,28 +130,29 @@ impl Driver {
         })
     }
 
-    /// A handoff of `sm`'s: somebody else has written the document, and prompts what comes next. It
-    /// can be read where it lies, too, so that the context is left in any case.
-    pub fn succeed(&mut self, document: Option<&str>) {
+    /// A handoff of `sm`'s, which prompts what comes next with the document in it. The context is left
+    /// in any case: without a file of its own the new session gets one with its first message.
+    pub fn succeed(&mut self) {
         let parent = self.live.path().map(Path::to_path_buf);
-        let next = match (document, &parent) {
-            (Some(document), Some(_)) => self.next(document).unwrap_or_else(|error| {
+        let next = match &parent {
+            Some(_) => self.next(None).unwrap_or_else(|error| {
                 self.tell(Update::Error(format!(
-                    "the document could not be put into the new session: {error}"
+                    "what goes along could not be put into the new session: {error}"
                 )));
                 Live::after(parent)
             }),
-            (_, _) => Live::after(parent),
+            None => Live::after(parent),
         };
         self.stop_jobs();
         self.switch(next);
     }
 
     /// The session that comes after this one, on disk, with all that goes along.
-    fn next(&mut self, document: &str) -> Result<Live, SessionError> {
+    fn next(&mut self, document: Option<&str>) -> Result<Live, SessionError> {
         self.live.sync()?;
         self.stop_jobs();
         let carried = Carried {
+            document: document.map(str::to_owned),
             provider: self.options.model.provider.clone(),
             model: self.options.model.id.clone(),
             thinking: self.options.thinking,
@@ -162,7 +163,6 @@ impl Driver {
             &self.options.sessions,
             &self.options.cwd,
             self.live.path(),
-            document,
             &carried,
             Timestamp::now(),
         )?;
@@ -172,7 +172,9 @@ impl Driver {
     }
 
     fn begin_next(&mut self, document: &str, automatic: bool) -> Result<Switched, String> {
-        let live = self.next(document).map_err(|error| error.to_string())?;
+        let live = self
+            .next(Some(document))
+            .map_err(|error| error.to_string())?;
         let session = live.path().map(Path::to_path_buf).unwrap_or_default();
         let wanted = match self.options.config.handoff.save {
             Save::Never => false,

@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use sm_agents::OwnTools;
 use sm_client::Footprint;
 use sm_llm::{Client, Limits, Model, Thinking};
 
 use crate::approval::Approvals;
 use crate::config::Config;
 use crate::models;
+use crate::tools::Managed;
 
 /// Reads the environment; tests give their own.
 pub type Variables = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
@@ -31,6 +33,8 @@ pub struct Options {
     pub system: String,
     pub client: Arc<Client>,
     pub variables: Variables,
+    /// What of sm its model can call, for a session of sm's.
+    pub own_tools: Option<OwnTools>,
 }
 
 impl Options {
@@ -60,6 +64,13 @@ impl Options {
         handoff
             .auto
             .then(|| handoff.threshold.limit(self.model.window))
+    }
+
+    pub(super) fn managed(&self) -> Managed {
+        match self.own_tools {
+            Some(_) => Managed::BySm,
+            None => Managed::ByNobody,
+        }
     }
 
     pub(super) fn model_name(&self) -> String {

@@ -52,10 +52,8 @@ pub enum Command {
     /// Back to the session that this one was handed over from.
     UndoHandoff,
     New,
-    /// A new session that has this one as its parent, and begins with this document.
-    Successor {
-        document: Option<String>,
-    },
+    /// A new session that has this one as its parent. `sm`, which hands over, prompts it.
+    Successor,
     Resume(PathBuf),
     /// Answered by [`Update::Prompts`].
     ListPrompts,

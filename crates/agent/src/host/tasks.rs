@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use sm_agents::OwnTools;
 use sm_ledger::redact::redact;
 use sm_llm::{
     Assistant, Client, Delta, Failure, Limits, Message, Model, Request, Thinking, Tool, ToolCall,
@@ -176,6 +177,7 @@ fn finish(draft: &Draft, ledger: &sm_ledger::Ledger, record: &Record) -> Written
 pub(super) struct Place {
     pub cwd: PathBuf,
     pub outputs: PathBuf,
+    pub own: Option<OwnTools>,
 }
 
 pub(super) fn tool(place: Place, call: ToolCall, cancel: CancellationToken, results: Results) {
@@ -219,6 +221,7 @@ async fn run(
         let mut context = ToolContext {
             cwd: &place.cwd,
             outputs: &place.outputs,
+            own: place.own.as_ref(),
             cancel: &cancel,
             on_output: &mut on_output,
         };

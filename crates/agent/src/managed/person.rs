@@ -3,23 +3,18 @@
 //! Nothing is dropped: what cannot be done from outside is refused, with a reason that its sender
 //! reads on the receipt. What only shows something belongs to whoever sits at the screen.
 
-use std::io::Read;
 use std::path::Path;
 
 use sm_agents::native::SUCCESSOR;
-use sm_client::files;
 
 use crate::host::{Command, Told};
 use crate::session;
 use crate::wish::{Wish, wish};
 
-/// A document that is longer is not put into the context; the successor is told where it is.
-const DOCUMENT: u64 = 256 * 1024;
-
 /// The error says what is to be done instead.
 pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Result<Command, String> {
-    if let Some(path) = text.strip_prefix(SUCCESSOR) {
-        return successor(path.strip_prefix(' ').unwrap_or(path));
+    if text == SUCCESSOR {
+        return Ok(Command::Successor);
     }
     Ok(match wish(text) {
         Wish::Say(text) => Command::Told {
@@ -53,21 +48,6 @@ pub fn typed(text: &str, sessions: &Path, cwd: &Path) -> Result<Command, String>
     })
 }
 
-/// `sm` leaves the context: the next one begins with the document that lies there.
-fn successor(path: &str) -> Result<Command, String> {
-    let mut document = String::new();
-    if !path.is_empty() {
-        let read = files::open(Path::new(path))
-            .and_then(|file| file.take(DOCUMENT).read_to_string(&mut document))
-            .map_err(|error| format!("{path}: {error}"))?;
-        if read as u64 == DOCUMENT {
-            return Ok(Command::Successor { document: None }); // too long for a context
-        }
-    }
-    let document = Some(document).filter(|document| !document.trim().is_empty());
-    Ok(Command::Successor { document })
-}
-
 fn at_screen(what: &str) -> String {
     format!("{what}: type it at the agent's screen (`sm attach`)")
 }
@@ -89,7 +69,7 @@ mod tests {
             how: Told::Prompt,
         };
         for (text, expected) in [
-            (SUCCESSOR, Command::Successor { document: None }),
+            (SUCCESSOR, Command::Successor),
             ("/new", Command::New),
             ("/quit", Command::Quit),
             ("/model a/b", Command::SetModel("a/b".to_owned())),
@@ -100,36 +80,6 @@ mod tests {
         ] {
             assert_eq!(read(text), Ok(expected), "{text}");
         }
-    }
-
-    #[test]
-    fn a_successor_begins_with_the_document_that_it_is_given() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("a document.md");
-        let text = format!("{SUCCESSOR} {}", path.display());
-        assert!(read(&text).unwrap_err().contains("a document.md"));
-        for (content, expected) in [
-            (
-                "## Objective\ngo on\n".to_owned(),
-                Some("## Objective\ngo on\n"),
-            ),
-            (" \n".to_owned(), None),
-            ("x".repeat(300 * 1024), None),
-        ] {
-            std::fs::write(&path, content).unwrap();
-            let document = expected.map(str::to_owned);
-            assert_eq!(read(&text), Ok(Command::Successor { document }));
-        }
-    }
-
-    #[test]
-    fn a_document_that_is_a_pipe_is_refused_and_not_waited_for() {
-        let folder = tempfile::tempdir().unwrap();
-        let pipe = folder.path().join("pipe");
-        let made = std::process::Command::new("mkfifo").arg(&pipe).status();
-        assert!(made.unwrap().success());
-        let why = read(&format!("{SUCCESSOR} {}", pipe.display())).unwrap_err();
-        assert!(why.contains("not a regular file"), "{why}");
     }
 
     #[test]

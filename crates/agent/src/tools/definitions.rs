@@ -2,10 +2,31 @@
 //! one letter makes every provider's cache useless once.
 
 use serde_json::{Value, json};
+use sm_agents::own_tools;
 use sm_llm::Tool;
 
+/// Whose session it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Managed {
+    /// By sm, whose tools there are too.
+    BySm,
+    ByNobody,
+}
+
 /// All of them, always in this order.
-pub fn definitions() -> Vec<Tool> {
+pub fn definitions(managed: Managed) -> Vec<Tool> {
+    let mut all = of_the_agent();
+    if managed == Managed::BySm {
+        all.extend(own_tools::definitions().map(|tool| Tool {
+            name: own_tools::full_name(tool.name),
+            description: tool.description.to_owned(),
+            parameters: tool.schema,
+        }));
+    }
+    all
+}
+
+fn of_the_agent() -> Vec<Tool> {
     vec![
         tool(
             "read",
@@ -94,7 +115,7 @@ pub fn definitions() -> Vec<Tool> {
 
 /// The answer to a call of a tool that there is not.
 pub(super) fn unknown(name: &str) -> String {
-    let names: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
+    let names: Vec<String> = of_the_agent().into_iter().map(|tool| tool.name).collect();
     format!(
         "there is no tool {:?}; there are {}",
         super::paths::cut(name, 100),

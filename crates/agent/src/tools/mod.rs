@@ -1,4 +1,5 @@
-//! The tools that a model can call: read, write, edit, bash, grep, find, todo.
+//! The tools that a model can call: read, write, edit, bash, grep, find, todo; in a session of sm's also
+//! those by which it hands over.
 //!
 //! A call comes from a model and may be anything: wrong types, missing arguments, paths to pipes
 //! and devices, commands that never end. Each is answered with words for the model; none panics,
@@ -14,6 +15,7 @@ mod grep;
 mod need;
 mod outcome;
 mod output;
+mod own;
 mod paths;
 mod read;
 mod todo;
@@ -22,10 +24,12 @@ mod write;
 
 use std::path::Path;
 
+use sm_agents::OwnTools;
+use sm_agents::own_tools::of_full_name;
 use sm_llm::ToolCall;
 use tokio_util::sync::CancellationToken;
 
-pub use definitions::definitions;
+pub use definitions::{Managed, definitions};
 pub use need::{Need, Side, needs};
 pub use outcome::ToolOutcome;
 pub use todo::{Todo, TodoStatus};
@@ -38,6 +42,8 @@ pub struct ToolContext<'a> {
     pub cwd: &'a Path,
     /// Made (mode 700) when an output is too long for the model: it is kept whole in there.
     pub outputs: &'a Path,
+    /// Whose tools there are beside the agent's own.
+    pub own: Option<&'a OwnTools>,
     /// Ends the call soon; what it started ends too.
     pub cancel: &'a CancellationToken,
     /// Is told what comes out, as it comes: clean text, a few times a second at most.
@@ -58,7 +64,10 @@ pub async fn run(call: &ToolCall, context: &mut ToolContext<'_>) -> ToolOutcome 
         "grep" => grep::run(args, context).await,
         "find" => find::run(args, context).await,
         "todo" => todo::run(args),
-        other => Err(definitions::unknown(other)),
+        other => match (context.own, of_full_name(other)) {
+            (Some(own), Some(tool)) => own::run(own, tool, &call.arguments, context.cancel).await,
+            (_, _) => Err(definitions::unknown(other)),
+        },
     };
     outcome.unwrap_or_else(ToolOutcome::failed)
 }

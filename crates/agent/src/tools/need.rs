@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use sm_agents::OwnTools;
+use sm_agents::own_tools::{HANDOFF, of_full_name};
 use sm_llm::ToolCall;
 
 use super::args::Args;
@@ -27,8 +29,10 @@ pub enum Side {
     Outside,
 }
 
-/// What a call would do. One that will be refused for its arguments does nothing.
-pub fn needs(call: &ToolCall, cwd: &Path) -> Need {
+/// What a call would do. One that will be refused for its arguments does nothing. `own`: the tools of sm
+/// that there are; to hand over with them leaves nothing behind but this context, and is allowed unless
+/// the user has said otherwise.
+pub fn needs(call: &ToolCall, cwd: &Path, own: Option<&OwnTools>) -> Need {
     let args = Args::new(&call.name, &call.arguments);
     match call.name.as_str() {
         "read" => args
@@ -48,6 +52,10 @@ pub fn needs(call: &ToolCall, cwd: &Path) -> Need {
         "bash" => args
             .text("command")
             .map_or(Need::Nothing, |command| Need::Runs(command.to_string())),
+        other if of_full_name(other) == Some(HANDOFF) => match own {
+            Some(own) if !own.allowed => Need::Runs("sm handoff -".to_owned()),
+            Some(_) | None => Need::Nothing,
+        },
         _ => Need::Nothing,
     }
 }
@@ -155,7 +163,24 @@ mod tests {
         ];
         for (name, arguments, wanted) in table {
             let call = call(name, arguments);
-            assert_eq!(needs(&call, &cwd), wanted, "{call:?}");
+            assert_eq!(needs(&call, &cwd, None), wanted, "{call:?}");
+        }
+    }
+
+    #[test]
+    fn to_hand_over_needs_a_person_only_where_the_user_has_said_so() {
+        let tools = |allowed| OwnTools {
+            program: "/opt/sm".to_owned(),
+            allowed,
+        };
+        let asked = Need::Runs("sm handoff -".to_owned());
+        for (tool, allowed, wanted) in [
+            ("mcp__sm__handoff", true, &Need::Nothing),
+            ("mcp__sm__handoff", false, &asked),
+            ("mcp__sm__context", false, &Need::Nothing),
+        ] {
+            let call = call(tool, json!({"document": "x"}));
+            assert_eq!(&needs(&call, Path::new("/"), Some(&tools(allowed))), wanted);
         }
     }
 }

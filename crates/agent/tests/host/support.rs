@@ -70,6 +70,7 @@ impl Desk {
             Api::OpenAiResponses | Api::OpenAiCompletions => format!("{}/v1", self.model.url()),
         };
         Options {
+            own_tools: None,
             config: self.config.clone(),
             config_path: self.temp.path().join("agent.toml"),
             footprint: None,

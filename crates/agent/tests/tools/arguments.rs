@@ -1,14 +1,14 @@
 //! Calls as no model should make them.
 
 use serde_json::{Value, json};
-use sm_agent::tools::{Need, TodoStatus, definitions, needs};
+use sm_agent::tools::{Managed, Need, TodoStatus, definitions, needs};
 
 use crate::support::{Place, call, said};
 
 #[tokio::test]
 async fn wrong_arguments_are_complained_about_by_every_tool() {
     let place = Place::new();
-    for tool in definitions() {
+    for tool in definitions(Managed::ByNobody) {
         let required: Vec<String> =
             serde_json::from_value(tool.parameters["required"].clone()).unwrap();
         let text = place.fails(&tool.name, json!({})).await;
@@ -38,21 +38,39 @@ async fn wrong_arguments_are_complained_about_by_every_tool() {
 
 #[test]
 fn every_tool_is_described_by_a_schema_that_names_what_it_takes() {
-    let names: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
+    let names: Vec<String> = definitions(Managed::ByNobody)
+        .into_iter()
+        .map(|tool| tool.name)
+        .collect();
     assert_eq!(
         names,
         ["read", "write", "edit", "bash", "grep", "find", "todo"]
     );
-    for tool in definitions() {
+    let managed = definitions(Managed::BySm);
+    let more: Vec<&str> = managed[names.len()..]
+        .iter()
+        .map(|tool| tool.name.as_str())
+        .collect();
+    assert_eq!(
+        more,
+        [
+            "mcp__sm__handoff",
+            "mcp__sm__handoff_template",
+            "mcp__sm__context",
+            "mcp__sm__archive_search",
+            "mcp__sm__whoami",
+        ]
+    );
+    for tool in definitions(Managed::BySm) {
         assert_eq!(tool.parameters["type"], "object");
         let properties = tool.parameters["properties"].as_object().unwrap();
-        for required in tool.parameters["required"].as_array().unwrap() {
+        for required in tool.parameters["required"].as_array().into_iter().flatten() {
             assert!(properties.contains_key(required.as_str().unwrap()));
         }
     }
     // Part of what providers keep in their caches: the same bytes every time.
     let bytes = |_| -> Vec<String> {
-        definitions()
+        definitions(Managed::ByNobody)
             .iter()
             .map(|tool| format!("{}{}{}", tool.name, tool.description, tool.parameters))
             .collect()
@@ -92,10 +110,13 @@ async fn the_list_of_things_to_do_is_kept() {
 
 #[test]
 fn a_call_with_wrong_arguments_needs_nothing() {
-    for tool in definitions() {
+    for tool in definitions(Managed::ByNobody) {
         for wrong in [Value::Null, json!(7), json!([]), json!({})] {
             let call = call(&tool.name, json!({"path": wrong, "command": wrong}));
-            assert_eq!(needs(&call, std::path::Path::new("/work")), Need::Nothing);
+            assert_eq!(
+                needs(&call, std::path::Path::new("/work"), None),
+                Need::Nothing
+            );
         }
     }
 }

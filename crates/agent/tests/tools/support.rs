@@ -52,6 +52,7 @@ impl Place {
         let call = call(name, arguments);
         let outputs = self.outputs();
         let mut context = ToolContext {
+            own: None,
             cwd: &self.cwd,
             outputs: &outputs,
             cancel: &self.cancel,

@@ -7,6 +7,11 @@ pub const MANAGED: &str = "--managed";
 /// The id of a session that is new.
 pub const SESSION_ID: &str = "--session-id";
 
+/// The program whose tools its model has for its session.
+pub const TOOLS_BY: &str = "--tools-by";
+/// A person is asked before its model hands over with them.
+pub const ASK_TO_HAND_OVER: &str = "--ask-to-hand-over";
+
 /// Arguments with which the user chooses the session himself.
 const CHOOSES: [&str; 4] = ["--resume", "-r", "--continue", "-c"];
 
@@ -42,6 +47,10 @@ pub fn launch(request: &LaunchRequest) -> Result<Launch, LaunchError> {
             conversation = Some(id.clone());
         }
         Start::New(_) => {}
+    }
+    if let Some(tools) = &request.tools {
+        argv.push(format!("{TOOLS_BY}={}", tools.program));
+        argv.extend((!tools.allowed).then(|| ASK_TO_HAND_OVER.to_owned()));
     }
     argv.extend(args);
     Ok(Launch::with_prompt(
@@ -132,6 +141,34 @@ mod tests {
             let launch = launch(&request).unwrap();
             assert_eq!(launch.argv.join(" "), format!("sm-agent {expected}"));
             assert_eq!(launch.conversation.is_some(), expected.contains("0197-a"));
+        }
+    }
+
+    #[test]
+    fn the_tools_are_named_before_what_the_user_wrote() {
+        for (allowed, expected) in [
+            (
+                true,
+                "sm-agent agent --managed --tools-by=/opt/s m/sm --yes",
+            ),
+            (
+                false,
+                "sm-agent agent --managed --tools-by=/opt/s m/sm --ask-to-hand-over --yes",
+            ),
+        ] {
+            let request = LaunchRequest {
+                program: vec!["sm-agent".to_owned()],
+                start: Start::New(None),
+                prompt: None,
+                args: vec!["--yes".to_owned()],
+                hook_program: String::new(),
+                settings_path: String::new(),
+                tools: Some(crate::OwnTools {
+                    program: "/opt/s m/sm".to_owned(),
+                    allowed,
+                }),
+            };
+            assert_eq!(launch(&request).unwrap().argv.join(" "), expected);
         }
     }
 }

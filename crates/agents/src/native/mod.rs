@@ -11,9 +11,8 @@ pub mod told;
 
 use sm_core::profile::{AgentKind, Clear, ClearProof, Input, PasteFit, Profile};
 
-/// Begins a new session that has the present one as its parent, and the document behind it, if one
-/// is named, at its beginning. Not among the commands that a person can type: only a handoff leaves
-/// a context like this.
+/// Begins a new session that has the present one as its parent. Not among the commands that a person
+/// can type: only a handoff leaves a context like this.
 pub const SUCCESSOR: &str = "/new --successor";
 
 pub const PROFILE: Profile = Profile {

@@ -19,6 +19,7 @@ use rmcp::{ServerHandler, service};
 
 use super::mcp_tools::{Said, Tools};
 use crate::error::{CommandError, Result};
+use sm_agents::own_tools::definitions;
 
 /// A document of the largest size has at most this length as JSON.
 const LONGEST_LINE: usize = 32 << 20;
@@ -83,7 +84,7 @@ impl ServerHandler for Server {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> std::result::Result<ListToolsResult, ErrorData> {
-        let tools = Tools::definitions().map(|definition| {
+        let tools = definitions().map(|definition| {
             let schema = definition.schema.as_object().cloned().unwrap_or_default();
             let mut hints = ToolAnnotations::default();
             hints.read_only_hint = Some(definition.only_reads);
@@ -101,7 +102,7 @@ impl ServerHandler for Server {
         _context: RequestContext<RoleServer>,
     ) -> std::result::Result<CallToolResponse, ErrorData> {
         let name = request.name.into_owned();
-        if !Tools::definitions().iter().any(|known| known.name == name) {
+        if !definitions().iter().any(|known| known.name == name) {
             return Err(ErrorData::invalid_params(
                 "there is no such tool: tools/list names them",
                 None,

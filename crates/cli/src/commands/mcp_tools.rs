@@ -36,14 +36,6 @@ const MOST_UNANSWERED: usize = 32;
 /// After this it is another wish, whatever it says.
 const SAME_WISH: Duration = Duration::from_secs(600);
 
-/// What a tool is, for a model.
-pub struct Definition {
-    pub name: &'static str,
-    pub description: &'static str,
-    pub schema: Value,
-    pub only_reads: bool,
-}
-
 /// What a tool has to say.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Said {
@@ -106,59 +98,6 @@ impl Tools {
         }
     }
 
-    pub fn definitions() -> [Definition; 5] {
-        let nothing = || json!({"type": "object", "properties": {}, "additionalProperties": false});
-        let [handoff, template, context, search, whoami] = TOOLS;
-        [
-            Definition {
-                name: handoff,
-                description: "Hands this session over to a fresh context that begins with your document. Call it as the last thing of your turn, then end the turn: what you do after it is lost. The document is all that the next context knows: objective and constraints in the user's own words, what is done and how that is known, decisions and why, files, commands, what failed, next actions. Asking again with the same document is the same handoff.",
-                schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "document": {"type": "string", "description": "The whole document, as Markdown. No file is needed."},
-                        "focus": {"type": "string", "description": "In a few words: what the next context is to begin with. Kept in the session's history."},
-                    },
-                    "required": ["document"],
-                    "additionalProperties": false,
-                }),
-                only_reads: false,
-            },
-            Definition {
-                name: template,
-                description: "What a good handoff document holds, as a template to fill in.",
-                schema: nothing(),
-                only_reads: true,
-            },
-            Definition {
-                name: context,
-                description: "How full this session's context is, and at what percentages sm asks for a handoff.",
-                schema: nothing(),
-                only_reads: true,
-            },
-            Definition {
-                name: search,
-                description: "Searches everything this session's terminal has shown, also in the contexts before this one.",
-                schema: json!({
-                    "type": "object",
-                    "properties": {
-                        "pattern": {"type": "string", "description": "A regular expression."},
-                        "ignore_case": {"type": "boolean", "description": "Whether upper and lower case are the same."},
-                    },
-                    "required": ["pattern"],
-                    "additionalProperties": false,
-                }),
-                only_reads: true,
-            },
-            Definition {
-                name: whoami,
-                description: "Which session of sm this is: its id, name, state and context number.",
-                schema: nothing(),
-                only_reads: true,
-            },
-        ]
-    }
-
     /// What is said of a call that took too long all the same.
     pub fn too_slow(name: &str) -> Said {
         Said::failed(match name {
@@ -168,23 +107,29 @@ impl Tools {
         })
     }
 
-    /// May take up to two seconds.
+    /// The same as words for a model.
     pub fn call(&self, name: &str, arguments: Value) -> Said {
+        self.answer(name, arguments)
+            .map_or_else(Said::from, Said::done)
+    }
+
+    /// May take up to two seconds.
+    pub fn answer(&self, name: &str, arguments: Value) -> Result<String> {
         let Some(own) = &self.own else {
-            return Said::failed(
-                "Error: this is not inside a session of sm, so there is nothing to hand over or to show\nhint: start the agent with `sm new` or `sm run`",
-            );
+            return Err(CommandError::refused(
+                "this is not inside a session of sm, so there is nothing to hand over or to show",
+            )
+            .hint("start the agent with `sm new` or `sm run`"));
         };
         let [handoff, template, context, search, whoami] = TOOLS;
-        let done = match name {
+        match name {
             _ if name == handoff => self.handoff(own, arguments),
             _ if name == template => Ok(handoff_template().to_owned()),
             _ if name == context => self::context(own),
             _ if name == search => self::search(own, arguments),
             _ if name == whoami => self::whoami(own),
             _ => Err(CommandError::usage("there is no such tool")),
-        };
-        done.map_or_else(Said::from, Said::done)
+        }
     }
 
     fn handoff(&self, own: &Own, arguments: Value) -> Result<String> {
@@ -363,16 +308,6 @@ mod tests {
         Tools {
             own: None,
             unanswered: Mutex::default(),
-        }
-    }
-
-    #[test]
-    fn every_tool_has_a_schema_and_its_name_is_the_allowed_one() {
-        let all = Tools::definitions();
-        assert_eq!(all.each_ref().map(|tool| tool.name), TOOLS);
-        for tool in all {
-            assert_eq!(tool.schema["type"], "object", "{}", tool.name);
-            assert_eq!(tool.only_reads, tool.name != "handoff");
         }
     }
 

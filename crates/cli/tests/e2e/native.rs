@@ -309,12 +309,24 @@ fn a_handoff_of_its_own_document_goes_over_the_socket() {
     assert_eq!(wakes.len(), 1, "{wakes:?}");
     assert!(wakes[0].contains("notes.md"), "{wakes:?}");
     world.sm(&["handoffs", "worker"]).exits(0);
-    // and from outside, of what sm itself has written down
+}
+
+#[test]
+fn from_outside_it_goes_on_from_what_sm_has_written_down() {
+    let native = Native::new();
+    let world = &native.world;
+    let before = native.agent("worker", &[]);
+    world.send_wait("worker", "SAY: hello");
+    world.wait_for("worker", "idle");
     world
         .sm(&["handoff", "--auto", "--session", "worker"])
         .exits(0);
-    let last = next_generation(world, "worker", 3);
-    assert_eq!(last["pid"], before["pid"]);
+    let after = next_generation(world, "worker", 2);
+    assert_eq!(after["pid"], before["pid"], "the same process");
+    let handoff = world.get(&format!("/handoffs?session={}", text(&before["id"])))[0].clone();
+    assert_eq!(handoff["state"], "done", "{handoff:#}");
+    let wakes = native.said("worker");
+    assert!(wakes[0].contains("SAY: hello"), "{wakes:?}");
     world.sm(&["ledger", "worker"]).exits(0);
 }
 

@@ -88,18 +88,12 @@ fn its_own_model_writes_the_document_with_the_cached_prefix_and_the_successor_be
     let new = PathBuf::from(text(&after["transcript_path"]));
     let file = lines(&new);
     assert_eq!(file[0]["parentSession"], json!(path));
-    assert_eq!(file[1]["type"], "custom_message");
-    assert_eq!(file[1]["customType"], "handoff");
-    assert_eq!(file[1]["parentId"], Value::Null);
-    let wrapped = text(&file[1]["content"]);
-    assert!(
-        wrapped.starts_with("<handoff-context>\n## Objective"),
-        "{wrapped}"
-    );
     let wakes = said(&file);
     assert_eq!(wakes.len(), 1, "{wakes:?}");
-    assert!(wakes[0].starts_with("Read ") && wakes[0].contains("<handoff-context>"));
-    // and the model is sent both, and nothing of what was before
+    assert!(wakes[0].starts_with("Read "), "{wakes:?}");
+    assert!(wakes[0].contains("This is all of "), "{wakes:?}");
+    is_proven(&handoffs(world)[0]);
+    // and the model is sent that, and nothing of what was before
     let woken = native.model.requests().last().unwrap().body.clone();
     let sent = woken["messages"].to_string();
     assert!(sent.contains("Build the frobnicator") && sent.contains("continue from where"));
@@ -203,4 +197,84 @@ fn what_a_person_had_running_ends_with_the_context() {
     next_generation(world, "worker", 2);
     let ended = wait_until(DEADLINE, || (!running.is_alive()).then_some(()));
     assert!(ended.is_some(), "it still runs");
+}
+
+/// All of the document is in the successor's conversation.
+#[track_caller]
+fn is_proven(handoff: &Value) {
+    let in_context = &handoff["in_context"];
+    assert_eq!(in_context["characters"], in_context["of"], "{handoff:#}");
+    assert_eq!(in_context["proof"], "transcript", "{handoff:#}");
+}
+
+/// By the tool that it has for it, with nobody there: what it may do is what it may by default, and to
+/// look at its folder.
+#[test]
+fn a_model_that_does_what_it_is_told_hands_over_by_itself() {
+    const BOUNDARIES: u64 = 3;
+    let native = Native::with("[handoff]\nauto = false\n");
+    let world = &native.world;
+    world.configure("[context]\nthresholds = [\"native: 60 critical\"]\n");
+    native.model.control(|c| {
+        c.obey = true;
+        c.grow = 5_000;
+    });
+    native.agent("worker", &["--allow", "bash:ls"]);
+    world.send_wait("worker", "Finish the long task.");
+    let done = |number: u64| {
+        let all = handoffs(world);
+        let of = |h: &&Value| h["from_generation"] == number && h["state"] == "done";
+        all.as_array().unwrap().iter().find(of).cloned()
+    };
+    for number in 1..=BOUNDARIES {
+        let handoff = wait_until(DEADLINE, || done(number));
+        let handoff = handoff.unwrap_or_else(|| {
+            panic!(
+                "{number}: {:#}\n{:#?}",
+                handoffs(world),
+                world.events("worker")
+            )
+        });
+        assert_eq!(
+            (&handoff["author"], &handoff["trigger"]),
+            (&json!("agent"), &json!("agent"))
+        );
+        is_proven(&handoff);
+    }
+    native.model.control(|c| {
+        c.obey = false;
+        c.grow = 0;
+    });
+    for event in world.events("worker") {
+        assert!(!event.contains("waiting"), "{event}");
+    }
+    let asked = native.model.requests();
+    for number in 1..=BOUNDARIES {
+        let document = format!("OBEDIENT-DOCUMENT {number}.");
+        let first = asked.iter().find(|request| {
+            let messages = request.body["messages"].as_array();
+            messages.is_some_and(|all| all.len() == 1 && all[0].to_string().contains(&document))
+        });
+        assert!(first.is_some(), "nobody began with {document}");
+    }
+}
+
+/// A person is asked before the context is left where the user wants that.
+#[test]
+fn without_permission_its_tool_waits_for_a_person() {
+    let native = Native::new();
+    let world = &native.world;
+    world.configure("[handoff]\npermissions = false\n");
+    native.agent("worker", &[]);
+    world
+        .sm(&["show", "worker"])
+        .exits(0)
+        .says("handoff.permissions is off");
+    world.send_wait(
+        "worker",
+        r##"TOOL: mcp__sm__handoff {"document": "# Objective\ngo on\n\n# State\nhalf\n\n# Next\n1. go on"}"##,
+    );
+    world.wait_for("worker", "waiting");
+    world.pane("worker").shows("sm handoff -");
+    assert_eq!(handoffs(world), json!([]));
 }

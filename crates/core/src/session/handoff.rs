@@ -330,11 +330,9 @@ impl Session {
             }
         };
         let name = self.rec.name.as_str();
-        // an agent of sm's own puts the document into its context by itself
-        let content = prepared.content.as_ref().filter(|_| !self.is_driven());
+        let content = prepared.content.as_ref();
         let text = match content {
             Some(content) => words::wake_with(name, &prepared, content),
-            None if self.is_driven() => words::wake_driven(name, &prepared),
             None => words::wake(name, &prepared),
         };
         let in_context = content.map(|content| InContext {

@@ -9,7 +9,7 @@ use super::{Flight, Session};
 use crate::handoff::{Course, Handoff, HandoffState};
 use crate::ids::{MessageId, Timestamp};
 use crate::message::{Message, MessageState, Proof, Purpose, Way};
-use crate::profile::{ClearProof, Input};
+use crate::profile::ClearProof;
 
 /// A clear that shows no new context in this time did not happen.
 pub(super) const CLEAR_PATIENCE: i64 = 10_000;
@@ -50,12 +50,7 @@ impl Session {
         };
         handoff.clears += 1;
         let what = format!("clear{}", handoff.clears);
-        let command = match self.profile.input {
-            Input::Terminal => clear.command.to_string(),
-            // it puts the document where its next context begins
-            Input::Socket => format!("{} {}", clear.command, handoff.copy),
-        };
-        self.add_own(Purpose::Clear, &what, command, now);
+        self.add_own(Purpose::Clear, &what, clear.command.to_owned(), now);
     }
 
     /// There is a clear that can still be given.

@@ -343,7 +343,7 @@ pub const KEYS: &[Key] = &[
     Key {
         path: "handoff.permissions",
         default: "true",
-        doc: "Whether Claude Code may run `sm handoff`, `archive`, `ledger`, `context` and `whoami`, and read its own session's handoff documents and log, without asking a person; and whether it and Codex may so use the tools of `sm mcp`. The rules come with each launch, add to your own and change no file of yours; a rule of yours that denies goes before them. Without them a handoff that the agent makes itself needs a person.",
+        doc: "Whether Claude Code may run `sm handoff`, `archive`, `ledger`, `context` and `whoami`, and read its own session's handoff documents and log, without asking a person; and whether it, Codex and sm's own agent may so use the tools of `sm mcp`. The rules come with each launch, add to your own and change no file of yours; a rule of yours that denies goes before them. Without them a handoff that the agent makes itself needs a person.",
         takes: Takes::Switch {
             set: |c, on| c.handoff.permissions = on,
         },

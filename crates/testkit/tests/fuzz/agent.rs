@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use sm_agent::config::{Config, KEYS};
 use sm_agent::session::{NewEntry, SessionFile, read};
 use sm_agent::slash::{COMMANDS, Slash, parse};
-use sm_agent::tools::{Need, Side, ToolContext, definitions, needs, run};
+use sm_agent::tools::{Managed, Need, Side, ToolContext, definitions, needs, run};
 use sm_llm::{Block, Message, ToolCall};
 use tokio_util::sync::CancellationToken;
 
@@ -183,7 +183,10 @@ fn tool_arguments() {
         .enable_all()
         .build()
         .unwrap();
-    let tools: Vec<String> = definitions().into_iter().map(|tool| tool.name).collect();
+    let tools: Vec<String> = definitions(Managed::ByNobody)
+        .into_iter()
+        .map(|tool| tool.name)
+        .collect();
     let corpus = Corpus::of(ARGUMENTS.map(|text| text.as_bytes().to_vec()));
     fuzz("tool_arguments", &corpus, |mut input| {
         fs::write(cwd.join("a.txt"), "one\r\ntwo\r\n").unwrap();
@@ -209,7 +212,7 @@ fn tool_arguments() {
 
 /// Nothing outside of the folder is read or written, and no command runs.
 fn harmless(call: &ToolCall, cwd: &Path) -> bool {
-    match needs(call, cwd) {
+    match needs(call, cwd, None) {
         Need::Nothing => true,
         Need::Writes { side, path } => {
             assert_eq!(side == Side::Inside, path.starts_with(cwd));
@@ -228,6 +231,7 @@ async fn one(call: &ToolCall, cwd: &Path, outside: &Path) {
     let mut context = ToolContext {
         cwd,
         outputs: &outside.join("outputs"),
+        own: None,
         cancel: &cancel,
         on_output: &mut |_| {},
     };
