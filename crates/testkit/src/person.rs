@@ -23,6 +23,7 @@ pub struct Person {
     master: Option<File>,
     /// Kept open, so that the terminal can be looked at after the program has ended.
     slave: OwnedFd,
+    at_first: Termios,
     child: Child,
     seen: Vec<u8>,
     buffer: Vec<u8>,
@@ -46,6 +47,7 @@ impl Person {
             rustix::fs::Mode::empty(),
         )?;
         tcsetwinsize(&master, size(cols, rows))?;
+        let at_first = tcgetattr(&slave)?;
         let flags = rustix::fs::fcntl_getfl(&master)?;
         rustix::fs::fcntl_setfl(&master, flags | OFlags::NONBLOCK)?;
         command
@@ -72,6 +74,7 @@ impl Person {
         Ok(Self {
             master: Some(File::from(master)),
             slave,
+            at_first,
             child,
             seen: Vec::new(),
             buffer: vec![0; 64 * 1024],
@@ -103,6 +106,11 @@ impl Person {
     /// How many bytes were shown.
     pub fn count(&self) -> usize {
         self.count
+    }
+
+    /// How the terminal was set before the program ran.
+    pub fn settings_at_first(&self) -> &Termios {
+        &self.at_first
     }
 
     /// How the terminal is set.

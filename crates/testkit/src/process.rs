@@ -31,10 +31,13 @@ impl Process {
         self.start
     }
 
-    /// Whether it still runs; one that has ended and was not yet waited for does not.
+    /// Whether it still runs; one that has ended and was not yet waited for does not. Its first thread
+    /// ends before the others: as long as one of them is there, so are its open sockets.
     pub fn is_alive(&self) -> bool {
         match stat(self.pid) {
-            Some((state, start)) => state != 'Z' && Some(start) == self.start,
+            Some((state, start)) => {
+                Some(start) == self.start && (state != 'Z' || has_other_threads(self.pid))
+            }
             None => self.start.is_none() && test_kill_process(self.pid).is_ok(),
         }
     }
@@ -72,6 +75,11 @@ impl Process {
             .filter(Self::is_alive)
             .collect()
     }
+}
+
+fn has_other_threads(pid: Pid) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", pid.as_raw_nonzero()));
+    threads.is_ok_and(|threads| threads.count() > 1)
 }
 
 /// State letter and start time.

@@ -196,9 +196,8 @@ fn the_terminal_is_as_before_after_a_killed_agent() {
     let script = "stty raw -echo; printf '\\033[?1049h\\033[?25l\\033[?1000h\\033[?2004h\\033[>1u'; \
                   kill -KILL $$";
     let mut person = world.script(script);
-    let before = person.settings().unwrap();
     assert_eq!(code(person.waits(LONG)), Some(137));
-    let after = person.settings().unwrap();
+    let (before, after) = (person.settings_at_first(), person.settings().unwrap());
     assert_eq!(after.local_modes, before.local_modes);
     assert_eq!(after.input_modes, before.input_modes);
     assert_eq!(after.output_modes, before.output_modes);

@@ -1,6 +1,6 @@
 //! An agent that is driven over its socket: what it is given in which state, and how.
 
-use super::handoff::{asked, prepared};
+use super::handoff::{asked, prepared_with};
 use super::*;
 use crate::effect::Handing;
 use crate::handoff::{HandoffState, Trigger};
@@ -262,12 +262,11 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     b.on(asked("h1", Trigger::Agent));
     b.send("m1", "for the successor");
     b.stops();
-    let outcome = b.on(prepared("h1"));
+    let outcome = b.on(prepared_with("h1", "the whole document"));
     let [(Handing::Command, leave)] = &given(&outcome)[..] else {
         panic!("the clear: {outcome:?}");
     };
-    let copy = b.session.record().handoff.clone().unwrap().copy;
-    assert_eq!(*leave, format!("/leave {copy}"), "with the document");
+    assert_eq!(*leave, "/leave");
     takes(&mut b, 3);
     let call = b.call(
         "c2",
@@ -282,6 +281,7 @@ fn a_handoff_leaves_the_context_and_wakes_the_successor_over_the_socket() {
     let [(Handing::Prompt, wake)] = &given(&outcome)[..] else {
         panic!("the wake: {outcome:?}");
     };
+    assert!(wake.ends_with("\n\nthe whole document"), "{wake}");
     takes(&mut b, 4);
     accepts(&mut b, wake);
     b.on(user_text(wake, b.now));

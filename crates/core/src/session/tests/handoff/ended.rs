@@ -1,7 +1,6 @@
 //! Handing off a session whose agent has ended: what sm wrote down itself needs no agent.
 
 use super::*;
-use crate::carried::{IN_A_PROMPT, carried};
 
 fn by_ledger(id: &str) -> Event {
     let Event::HandoffAsked { handoff, guards } = asked(id, Trigger::Person) else {
@@ -12,17 +11,6 @@ fn by_ledger(id: &str) -> Event {
         ..handoff
     };
     Event::HandoffAsked { handoff, guards }
-}
-
-fn prepared_with(id: &str, content: &str) -> Event {
-    Event::HandoffPrepared {
-        handoff: HandoffId::new(id).unwrap(),
-        prepared: Ok(Prepared {
-            document: "/data/handoffs/x/document.md".into(),
-            content: Some(carried(content, IN_A_PROMPT)),
-            ..Prepared::default()
-        }),
-    }
 }
 
 fn killed() -> Bench {

@@ -12,6 +12,7 @@ mod unproven;
 mod unrecorded;
 
 use super::*;
+use crate::carried::{IN_A_PROMPT, carried};
 use crate::handoff::*;
 use crate::ids::HandoffId;
 use crate::message::Purpose;
@@ -47,6 +48,17 @@ pub(super) fn prepared(id: &str) -> Event {
             in_flight: vec!["child web: working".into()],
             content: None,
             pins: Vec::new(),
+        }),
+    }
+}
+
+pub(super) fn prepared_with(id: &str, content: &str) -> Event {
+    Event::HandoffPrepared {
+        handoff: HandoffId::new(id).unwrap(),
+        prepared: Ok(Prepared {
+            document: "/data/handoffs/x/document.md".into(),
+            content: Some(carried(content, IN_A_PROMPT)),
+            ..Prepared::default()
         }),
     }
 }
