@@ -99,6 +99,12 @@ fn a_hook_that_is_believed_without_the_record_is_noticed() {
 }
 
 #[test]
+fn a_document_whose_text_does_not_go_along_is_noticed() {
+    let what = noticed(Mutation::DocumentLeftOut, 100);
+    assert!(what.contains("0 successors took its prompt"), "{what}");
+}
+
+#[test]
 fn effects_before_the_journal_are_noticed() {
     noticed(Mutation::JournalAfterEffects, 1_000);
 }

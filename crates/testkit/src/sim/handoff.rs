@@ -104,7 +104,8 @@ impl World {
         } else {
             Ok(Prepared {
                 document: format!("/doc/{id}.md"),
-                content: Some(carried(&document_of(id), IN_A_PROMPT)),
+                content: (self.options.mutation != Mutation::DocumentLeftOut)
+                    .then(|| carried(&document_of(id), IN_A_PROMPT)),
                 ..Prepared::default()
             })
         };

@@ -313,12 +313,9 @@ impl World {
         let Some(id) = self.wake_in(text) else {
             return;
         };
-        let promised = self
-            .handoffs
-            .rows
-            .get(&id)
-            .and_then(|row| row.last.in_context);
-        if promised.is_some() && !text.contains(&document_of(&id)) {
+        // where nothing could be prepared, the copy is all there is
+        let by_path = text.contains(&format!("/copy/{id}.md"));
+        if !by_path && !text.contains(&document_of(&id)) {
             return; // told where it is, and has it not
         }
         let current = self.agent.current;

@@ -147,6 +147,8 @@ pub enum Mutation {
     StashUnseen,
     /// A handoff is kept in memory until the turn is over.
     HandoffInMemory,
+    /// A successor is told where the document is, and no word of it.
+    DocumentLeftOut,
     /// What a hook has told of counts as being in the record.
     HookIsProof,
     /// How full the context is, and what was told of it, is in memory only.
