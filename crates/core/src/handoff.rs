@@ -396,6 +396,14 @@ pub enum Course {
 }
 
 impl Course {
+    /// What is tried is done by a process other than the one that ran.
+    pub(crate) fn relaunches(self) -> bool {
+        match self {
+            Self::Stopping | Self::Starting | Self::BackStopping | Self::BackStarting => true,
+            Self::Forward | Self::Back => false,
+        }
+    }
+
     pub(crate) fn is_back(self) -> bool {
         match self {
             Self::Back | Self::BackStopping | Self::BackStarting => true,

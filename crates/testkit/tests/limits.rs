@@ -49,6 +49,13 @@ fn found_by_soaking_1046376() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// The launcher of an agent that had ended waited for the next one of another terminal, for ever.
+#[test]
+fn found_by_soaking_1059558() {
+    let stats = common::play(OF_SEED, 1_059_558, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 /// The limit of a successor held the way back, whose time ran out over somebody's draft.
 #[test]
 fn found_by_soaking_1028454() {

@@ -212,6 +212,12 @@ impl Record {
         self.handoff.as_deref().filter(|h| h.state.is_open())
     }
 
+    /// Whether a handoff starts the agent that has ended again, in the same terminal.
+    pub fn is_relaunched(&self) -> bool {
+        let between = self.state.is_live() && !self.ending && self.process.is_none();
+        between && self.open_handoff().is_some_and(|h| h.course.relaunches())
+    }
+
     /// The handoff that ended without a successor, until a person has gone on with the session: with
     /// a word to it, another handoff, or another context.
     pub fn failed_handoff(&self) -> Option<&Handoff> {

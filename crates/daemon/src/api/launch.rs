@@ -206,13 +206,7 @@ pub async fn exited(
 }
 
 fn next(hub: &Shared, handle: &Handle, ended: u32) -> NextView {
-    let now = handle.now();
-    let record = &now.record;
-    let between = record.state.is_live()
-        && !record.ending
-        && record.process.is_none()
-        && record.open_handoff().is_some();
-    if !between {
+    if !handle.now().record.is_relaunched() {
         return NextView::Exit;
     }
     if let Some(ticket) = hub.launches.relaunch(&handle.id, ended) {

@@ -58,7 +58,7 @@ impl World {
         self.daemon.followed = None;
         tr!(self, "RESTART");
         // a launcher waits for a handoff only: without one its pane has ended with the agent
-        let waits = self.daemon.session.record().open_handoff().is_some();
+        let waits = self.daemon.session.record().is_relaunched();
         // what a launch before this one has to report is of a terminal that is gone
         let present = self.daemon.session.record().launch;
         let of_present = |report: &Input| match report {
