@@ -64,6 +64,10 @@ fn claude_screens() {
         ("draft_over_stash_narrow", (DraftOverStash, Idle)),
         ("stashed", (Stashed, Idle)),
         ("stashed_narrow", (Stashed, Idle)),
+        ("newest_stashed", (Stashed, Idle)),
+        ("newest_stashed_beside_a_note", (Stashed, Idle)),
+        ("newest_draft_over_stash", (DraftOverStash, Idle)),
+        ("newest_draft_over_stash_narrow", (DraftOverStash, Idle)),
         ("after_clear", (Empty, Idle)),
         ("shell", (Shell, Idle)),
         ("history_search", (Hidden, Idle)),
@@ -89,6 +93,7 @@ fn claude_holds_our_text_or_somebody_elses() {
     let wide = "日本語テキスト".repeat(20);
     let long = "abcdefghij".repeat(40);
     let one_line = "y".repeat(900);
+    let woken = "Read /work/notes.md and continue from where you left off.\n\nThis is all of it:\n\n# Goal\nship it\n".to_owned();
     for (name, ours, expected) in [
         ("draft", "half draft", Ours),
         ("draft", "half draft ", Ours),
@@ -108,6 +113,14 @@ fn claude_holds_our_text_or_somebody_elses() {
         ("placeholder_lines", "a\nb\nc\nd\ne\nf", Ours),
         ("placeholder_lines", "a\nb\nc\nd\ne", Draft),
         ("four_lines", "1\n2\n3\n4", Ours),
+        ("newest_words_and_placeholder", &woken, Ours),
+        ("newest_words_and_placeholder", &woken[1..], Draft),
+        ("newest_words_and_placeholder", &woken[..70], Draft),
+        (
+            "newest_words_and_placeholder",
+            "Read /work/notes.md and continue from where you left off.\n[Pasted text #1 +5 lines]",
+            Ours,
+        ),
         ("clear_pasted", "/clear", Ours),
         ("clear_over_stash", "/clear", Ours),
         ("clear_over_stash", "/cl", DraftOverStash),

@@ -44,6 +44,8 @@ const SPINNER: [char; 7] = ['·', '✢', '*', '✳', '✶', '✻', '✽'];
 
 const INTERRUPTIBLE: &str = "esc to interrupt";
 const STASHED: &str = "› stashed";
+/// From 2.1.328 on, above the composer and behind other notes.
+const STASHED_ABOVE: &str = "draft stashed";
 
 /// Reads the screen. `ours`: a text that was pasted and may stand in the composer.
 pub fn read_screen(
@@ -79,7 +81,7 @@ pub fn read_screen(
             false => Composer::Shell,
         }
     } else if empty(&rows[top + 1..bottom], top + 1, cursor) {
-        match stashed(&texts[bottom + 1..]) {
+        match stashed(&texts, top, bottom) {
             true => Composer::Stashed,
             false => Composer::Empty,
         }
@@ -88,7 +90,7 @@ pub fn read_screen(
         Composer::Hidden
     } else if ours.is_some_and(|ours| is_ours(inside, ours, columns)) {
         Composer::Ours
-    } else if stashed(&texts[bottom + 1..]) || listed(&texts[bottom + 1..]) {
+    } else if stashed(&texts, top, bottom) || listed(&texts[bottom + 1..]) {
         Composer::DraftOverStash
     } else {
         Composer::Draft
@@ -114,8 +116,15 @@ pub fn stands_for(sign: &str, pasted: &str) -> bool {
     placeholder(sign).is_some_and(|lines| lines == pasted.matches('\n').count())
 }
 
-fn stashed(footer: &[String]) -> bool {
-    footer.iter().any(|line| line.contains(STASHED))
+/// Below the composer, or at the end of the row above it.
+fn stashed(texts: &[String], top: usize, bottom: usize) -> bool {
+    let mut footer = texts[bottom + 1..].iter();
+    let above = top.checked_sub(1).map(|row| texts[row].trim());
+    let is_above = |row: &str| {
+        let before = row.strip_suffix(STASHED_ABOVE);
+        before.is_some_and(|before| before.is_empty() || before.ends_with("\u{b7} "))
+    };
+    footer.any(|line| line.contains(STASHED)) || above.is_some_and(is_above)
 }
 
 /// A list of commands or files stands in the footer's place: whether something is stashed, nobody
@@ -179,12 +188,25 @@ fn is_ours(inside: &[String], ours: &str, columns: usize) -> bool {
         .replace("\r\n", "\n")
         .replace('\r', "\n")
         .replace('\t', "    ");
+    let columns = columns.saturating_sub(2);
     if let [row] = rows.as_slice()
         && let Some(lines) = placeholder(row)
     {
         return lines == ours.matches('\n').count();
     }
-    shows(&rows, &ours, columns.saturating_sub(2))
+    if let Some((sign, before)) = rows.split_last()
+        && let Some(shown) = before_sign(sign, &ours)
+    {
+        return shows(before, shown, columns);
+    }
+    shows(&rows, &ours, columns)
+}
+
+/// The lines that are shown before a sign that stands for all behind them.
+fn before_sign<'a>(sign: &str, ours: &'a str) -> Option<&'a str> {
+    let behind = placeholder(sign)?;
+    let mut ends = ours.rmatch_indices('\n');
+    ends.nth(behind).map(|(end, _)| &ours[..end])
 }
 
 /// `[Pasted text #N]` or `[Pasted text #N +M lines]` and nothing else: how many more lines.
