@@ -16,6 +16,7 @@ pub mod lines;
 pub mod message;
 pub mod monitor;
 pub mod nearest;
+pub mod pasted;
 pub mod pins;
 pub mod profile;
 pub mod session;

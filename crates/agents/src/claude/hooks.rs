@@ -1,6 +1,6 @@
 //! Claude Code's hook payloads, and what its hooks print.
 
-use super::settings::mailbox_text;
+use super::settings::prompt_text;
 use crate::json::{conversation, owned, salvage, seconds, short, text};
 use crate::parsed::{Parsed, event};
 use crate::refusal::{Called, refusal};
@@ -98,7 +98,7 @@ fn signal(event: &str, payload: &Payload, tool_input: &Value, at: Timestamp) -> 
         "UserPromptSubmit" => {
             let prompt = payload.prompt.as_str().unwrap_or_default();
             Signal::PromptAccepted {
-                text: mailbox_text(prompt).unwrap_or(prompt).to_owned(),
+                text: prompt_text(prompt).into_owned(),
                 transcript: owned(&payload.transcript_path),
             }
         }

@@ -8,7 +8,7 @@
 //! arrives byte for byte.
 
 use crate::paste::PasteFit;
-use sm_core::comparable;
+use sm_core::{comparable, words};
 
 /// Whether a prompt with this beginning is taken as a command (also as an argument at launch).
 pub fn is_command(text: &str) -> bool {
@@ -64,12 +64,29 @@ pub fn fit(text: &str) -> PasteFit {
     } else {
         (whole.clone(), whole)
     };
-    let pastes = vec![paste];
+    let pastes = match shown {
+        true => vec![paste],
+        false => with_own_words(paste),
+    };
     if arrives == text {
         PasteFit::Exact { pastes }
     } else {
         PasteFit::Changed { pastes, arrives }
     }
+}
+
+/// Newer versions tell their model that a placeholder's text may hold instructions that the user did
+/// not write, and is to be followed only as far as the user's own words ask for it. A first paste that
+/// is shown as it is counts as the user's own words: those that say to go on from the document.
+fn with_own_words(paste: String) -> Vec<String> {
+    let line_end = paste.find('\n').map(|at| at + 1);
+    let (words, rest) = line_end.map_or(("", ""), |at| paste.split_at(at));
+    let is_placeholder = rest.matches('\n').count() >= 3 || rest.chars().count() > INLINE;
+    let is_shown = words.chars().count() <= INLINE && comparable::is_familiar(words);
+    if words::is_wake(words) && is_shown && is_placeholder {
+        return vec![words.to_owned(), rest.to_owned()];
+    }
+    vec![paste]
 }
 
 /// What stands before a text that would be a command: the line that tells messages apart, as for
@@ -103,6 +120,28 @@ mod tests {
             assert_eq!(arrives, format!("[sm: message 1 of 1]\n{text}"));
             assert!(pastes.concat().starts_with(&arrives), "{pastes:?}");
         }
+    }
+
+    #[test]
+    fn the_words_to_go_on_are_the_users_own_and_the_document_is_pasted() {
+        let words = "Read /d/notes.md and continue from where you left off.\n";
+        let document = "\nThis is all of it:\n\n# Goal\nship it";
+        let pastes = vec![words.to_owned(), document.to_owned()];
+        assert_eq!(
+            fit(&format!("{words}{document}")),
+            PasteFit::Exact { pastes }
+        );
+        // so short that it is shown as it is
+        let short = format!("{words}go on");
+        let pastes = vec![short.clone()];
+        assert_eq!(fit(&short), PasteFit::Exact { pastes });
+        // a path that makes the words a placeholder, too
+        let long = format!(
+            "Read /{} and continue from where you left off.\n{document}",
+            "x".repeat(INLINE)
+        );
+        let pastes = vec![long.clone()];
+        assert_eq!(fit(&long), PasteFit::Exact { pastes });
     }
 
     #[test]
@@ -144,6 +183,10 @@ mod tests {
             ("噁𭺥ᒴ", changed("噁𭺥ᒴ\n\n\n")),
             ("ab\u{e000}cd", changed("ab\u{e000}cd\n\n\n")),
             ("กำลังดี", exact("กำลังดี")),
+            (
+                "Read /d/notes.md and go on\na\nb\nc\nd",
+                exact("Read /d/notes.md and go on\na\nb\nc\nd"),
+            ),
             ("", PasteFit::Empty),
             (" \n", PasteFit::Empty),
             ("\u{200b}\u{fe0f}", PasteFit::Empty),

@@ -3,10 +3,13 @@
 //! It is given with `--settings`, so nothing in `~/.claude` is touched. Hooks of all sources run;
 //! of the status lines only one wins, so the user's own is run by ours.
 
+use std::borrow::Cow;
+
 use crate::own_tools::{HANDOFF, full_name};
 use crate::shell;
 use crate::surgery::call::Call;
 use serde_json::{Map, Value, json};
+use sm_core::pasted;
 
 /// The hooks we listen to. Each costs the agent a process per event, so only those that tell
 /// something no cheaper source tells in time: tool calls inside a turn are left out, since
@@ -47,8 +50,13 @@ pub(super) const MAILBOX_HEAD: &str = "<task-notification>\n<summary>";
 const MAILBOX_MIDDLE: &str = "</summary>\n</task-notification>\n<system-reminder>\n";
 const MAILBOX_TAIL: &str = "\n</system-reminder>";
 
-/// The text that came through the mailbox, out of what Claude made of it.
-pub fn mailbox_text(prompt: &str) -> Option<&str> {
+/// A prompt as it was given, out of what Claude makes of it for its hooks, its record and its model.
+pub(super) fn prompt_text(prompt: &str) -> Cow<'_, str> {
+    mailbox_text(prompt).map_or_else(|| pasted::unwrapped(prompt), Cow::Borrowed)
+}
+
+/// The text that came through the mailbox.
+fn mailbox_text(prompt: &str) -> Option<&str> {
     prompt
         .strip_prefix(MAILBOX_HEAD)?
         .strip_prefix(MAILBOX_SUMMARY)?

@@ -5,7 +5,7 @@
 //! after it proves that the model got it.
 
 use super::hooks::refused;
-use super::settings::{MAILBOX_HEAD, MAILBOX_SUMMARY, mailbox_text};
+use super::settings::{MAILBOX_HEAD, MAILBOX_SUMMARY, prompt_text};
 use crate::json::{seconds, short, time};
 use crate::tool_call::{CALL_ID, describe};
 use serde::Deserialize;
@@ -229,10 +229,7 @@ fn content_text(content: &Value) -> Option<String> {
 }
 
 fn unwrapped(text: String) -> String {
-    match mailbox_text(&text) {
-        Some(inner) => inner.to_owned(),
-        None => text,
-    }
+    prompt_text(&text).into_owned()
 }
 
 fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {

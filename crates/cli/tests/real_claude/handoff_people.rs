@@ -104,7 +104,7 @@ fn asked_in_a_dialog(test: &str, answer: &str) -> Option<World> {
     assert_eq!(world.wait_handoff("api", "scheduled")["trigger"], "person");
     assert!(!tool_ran(&world));
     world.wait_screen("api", "Do you want to proceed?");
-    world.key("api", answer);
+    world.answer_dialog("api", "Do you want to proceed?", answer);
     let done = arrived(&world);
     assert_eq!(done["to_generation"], 2);
     world.wait_message("api", &id, "consumed");
@@ -142,7 +142,7 @@ fn a_dialog_at_the_end_of_the_turn_that_hands_off_is_waited_for() {
     world.wait_screen("api", "Do you want to proceed?");
     assert_eq!(world.wait_handoff("api", "scheduled")["from_generation"], 1);
     assert!(!tool_ran(&world));
-    world.key("api", "Enter");
+    world.answer_dialog("api", "Do you want to proceed?", "Enter");
     arrived(&world);
     assert!(tool_ran(&world));
 }

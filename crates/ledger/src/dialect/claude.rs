@@ -6,6 +6,7 @@
 use super::{Teller, flat, joined, time};
 use crate::json::{self, Broken};
 use crate::record::{At, Outcome, Record, Speaker};
+use sm_core::pasted;
 use std::borrow::Cow;
 
 const INTERRUPTED: &str = "[Request interrupted by user";
@@ -168,6 +169,10 @@ fn user<F: FnMut(At, Record<'_>)>(line: &Line<'_>, teller: &mut Teller<'_, F>) {
         return;
     }
     let text = without_reminders(text);
+    let text = match pasted::unwrapped(&text) {
+        Cow::Owned(text) => Cow::Owned(text),
+        Cow::Borrowed(_) => text,
+    };
     let program = line.meta
         || results
         || text.trim().is_empty()

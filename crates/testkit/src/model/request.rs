@@ -67,7 +67,8 @@ fn has_tools(request: &Request) -> bool {
 }
 
 /// Every text block the model was shown in the conversation, in order, each exactly as sent:
-/// prompts, answers, tool results and injected context. The system prompt is left out.
+/// prompts, answers, tool results and injected context. The system prompt is left out, and what newer
+/// versions of Claude Code put around pastes and say of the tokens that are left.
 pub fn texts_of(request: &Request) -> Vec<String> {
     let body = &request.body;
     let mut texts = Vec::new();
@@ -94,16 +95,27 @@ fn collect_item(item: &Value, texts: &mut Vec<String>) {
     }
 }
 
+/// The text as it was given to the agent; nothing if all of it is the agent's own count.
+fn given(text: &str) -> Option<String> {
+    const COUNT: &str = "<system-reminder>\n<total_tokens>";
+    let text = match text.rfind(COUNT) {
+        Some(0) => return None,
+        Some(at) if text.trim_end().ends_with("</system-reminder>") => text[..at].trim_end(),
+        Some(_) | None => text,
+    };
+    Some(sm_core::pasted::unwrapped(text).into_owned())
+}
+
 fn collect_content(content: &Value, texts: &mut Vec<String>) {
     match content {
-        Value::String(text) => texts.push(text.clone()),
+        Value::String(text) => texts.extend(given(text)),
         Value::Array(blocks) => {
             for block in blocks {
                 match block {
-                    Value::String(text) => texts.push(text.clone()),
+                    Value::String(text) => texts.extend(given(text)),
                     Value::Object(fields) => {
                         if let Some(text) = fields.get("text").and_then(Value::as_str) {
-                            texts.push(text.to_owned());
+                            texts.extend(given(text));
                         }
                         // a tool result holds blocks of its own
                         if let Some(inner) = fields.get("content") {
