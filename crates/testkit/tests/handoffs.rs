@@ -61,6 +61,13 @@ fn found_by_soaking_1013763() {
     assert!(stats.steps > 0, "{stats:?}");
 }
 
+/// A person cleared the context before sm did, whose clear had no effect in the next one.
+#[test]
+fn found_by_soaking_1036621() {
+    let stats = common::play(OF_SEED, 1_036_621, 1);
+    assert!(stats.steps > 0, "{stats:?}");
+}
+
 // ── the checks can fail
 
 #[test]

@@ -44,6 +44,8 @@ pub struct Row {
     lost: u32,
     /// Where the session was when it was scheduled.
     from: usize,
+    /// Where sm's clear had no effect: people had gone on to another context before it.
+    uncleared: Vec<usize>,
     /// Nobody had told the session which conversation that is.
     unnamed: bool,
 }
@@ -67,6 +69,13 @@ fn rank(state: HandoffState) -> u32 {
 fn was_left(handoff: &Handoff) -> bool {
     let last = handoff.steps.last();
     last.is_some_and(|step| step.text.contains("was left before the record"))
+}
+
+impl Row {
+    /// It may take the prompt: that a clear had no effect shows only then.
+    fn is_old(&self, conversation: usize) -> bool {
+        conversation == self.from || self.uncleared.contains(&conversation)
+    }
 }
 
 impl World {
@@ -94,6 +103,7 @@ impl World {
             given,
             lost: 0,
             from,
+            uncleared: Vec::new(),
             unnamed: believed.is_none(),
         });
         let (before, now) = (row.last.state, handoff.state);
@@ -234,6 +244,14 @@ impl World {
         }
     }
 
+    pub(super) fn clear_ignored(&mut self) {
+        if let Some(id) = self.handoffs.clearing.take()
+            && let Some(row) = self.handoffs.rows.get_mut(&id)
+        {
+            row.uncleared.push(self.agent.current);
+        }
+    }
+
     fn context_left(&mut self, id: &HandoffId, old: usize) {
         let Some(row) = self.handoffs.rows.get_mut(id) else {
             return;
@@ -323,8 +341,8 @@ impl World {
         let Some(row) = self.handoffs.rows.get_mut(&id) else {
             return;
         };
-        let from = row.from;
-        let most = match current == from && proves_late {
+        let old = row.is_old(current);
+        let most = match old && proves_late {
             true => 2, // nobody can see that the clear had no effect
             false => 1,
         };
@@ -332,14 +350,14 @@ impl World {
             self.fail(format!("c{current} took the prompt of handoff {id} twice"));
             return;
         }
-        let elsewhere = row.taken.iter().filter(|at| **at != from).count();
+        let elsewhere = row.taken.iter().filter(|at| !row.is_old(**at)).count();
         row.taken.push(current);
         let open = row.last.state.is_open(); // afterwards people may do with it what they like
         tr!(self, "c{current} takes the prompt of {id}");
         // somebody may go back under a paste, and enter it there themselves
-        if current == from && !proves_late && open && !self.enter_by_person {
+        if old && !proves_late && open && !self.enter_by_person {
             self.fail(format!("the old context took the prompt of handoff {id}"));
-        } else if current != from && elsewhere > 0 && !self.nobody_knows(&id) {
+        } else if !old && elsewhere > 0 && !self.nobody_knows(&id) {
             self.fail(format!("two contexts took the prompt of handoff {id}"));
         }
     }
@@ -421,10 +439,12 @@ impl World {
         let mut wrong = Vec::new();
         for (id, row) in &self.handoffs.rows {
             let state = row.last.state;
-            let mut taken = row.taken.iter().filter(|at| **at != row.from).count();
+            let mut taken = row.taken.iter().filter(|at| !row.is_old(**at)).count();
             let arrived = matches!(state, HandoffState::Done | HandoffState::Prompted);
-            if row.unnamed && taken == 0 && arrived {
-                taken = row.taken.len().min(1); // that the clear had no effect was not to be seen
+            if taken == 0 && arrived {
+                // that the clear had no effect was not to be seen; or it was not needed any more
+                let successor = |at: &&usize| row.unnamed || **at != row.from;
+                taken = row.taken.iter().filter(successor).count().min(1);
             }
             let right = match state {
                 HandoffState::Done | HandoffState::Prompted => {

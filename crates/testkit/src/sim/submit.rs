@@ -79,7 +79,7 @@ impl World {
         }
         if self.enter_by_sm && self.fault(self.options.faults.clear_ignored) {
             tr!(self, "fault: {text} has no effect");
-            self.handoffs.clearing = None;
+            self.clear_ignored();
             return;
         }
         if let Some(old) = text.strip_prefix("/resume ")
