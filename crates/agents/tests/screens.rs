@@ -68,6 +68,10 @@ fn claude_screens() {
         ("newest_stashed_beside_a_note", (Stashed, Idle)),
         ("newest_draft_over_stash", (DraftOverStash, Idle)),
         ("newest_draft_over_stash_narrow", (DraftOverStash, Idle)),
+        (
+            "newest_draft_over_stash_beside_status",
+            (DraftOverStash, Busy),
+        ),
         ("after_clear", (Empty, Idle)),
         ("shell", (Shell, Idle)),
         ("history_search", (Hidden, Idle)),

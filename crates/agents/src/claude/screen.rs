@@ -44,8 +44,8 @@ const SPINNER: [char; 7] = ['·', '✢', '*', '✳', '✶', '✻', '✽'];
 
 const INTERRUPTIBLE: &str = "esc to interrupt";
 const STASHED: &str = "› stashed";
-/// From 2.1.328 on, above the composer and behind other notes.
-const STASHED_ABOVE: &str = "draft stashed";
+/// The note of newer versions: right of what stands below the composer, or above it behind other notes.
+const NOTE_STASHED: &str = "draft stashed";
 
 /// Reads the screen. `ours`: a text that was pasted and may stand in the composer.
 pub fn read_screen(
@@ -116,15 +116,17 @@ pub fn stands_for(sign: &str, pasted: &str) -> bool {
     placeholder(sign).is_some_and(|lines| lines == pasted.matches('\n').count())
 }
 
-/// Below the composer, or at the end of the row above it.
 fn stashed(texts: &[String], top: usize, bottom: usize) -> bool {
     let mut footer = texts[bottom + 1..].iter();
-    let above = top.checked_sub(1).map(|row| texts[row].trim());
-    let is_above = |row: &str| {
-        let before = row.strip_suffix(STASHED_ABOVE);
-        before.is_some_and(|before| before.is_empty() || before.ends_with("\u{b7} "))
-    };
-    footer.any(|line| line.contains(STASHED)) || above.is_some_and(is_above)
+    let above = top.checked_sub(1).and_then(|row| texts.get(row));
+    footer.any(|line| line.contains(STASHED) || ends_stashed(line, " "))
+        || above.is_some_and(|line| ends_stashed(line, "\u{b7} "))
+}
+
+/// The note stands alone, or behind others.
+fn ends_stashed(line: &str, parting: &str) -> bool {
+    let before = line.trim().strip_suffix(NOTE_STASHED);
+    before.is_some_and(|before| before.is_empty() || before.ends_with(parting))
 }
 
 /// A list of commands or files stands in the footer's place: whether something is stashed, nobody
