@@ -5,8 +5,8 @@ use sm_core::AgentKind;
 
 /// The newest version of each program that the tests were run with.
 const NEWEST: [(AgentKind, Version); 2] = [
-    (AgentKind::Claude, Version([2, 1, 325])),
-    (AgentKind::Codex, Version([0, 166, 0])),
+    (AgentKind::Claude, Version([2, 1, 328])),
+    (AgentKind::Codex, Version([0, 169, 0])),
 ];
 
 /// `major.minor.patch`.
@@ -62,11 +62,11 @@ mod tests {
 
     #[test]
     fn what_is_newer_than_any_that_was_tried_is_known() {
-        let claude = Version([2, 1, 325]);
+        let claude = Version([2, 1, 328]);
         for (said, expected) in [
-            ("2.1.325 (Claude Code)", None),
+            ("2.1.328 (Claude Code)", None),
             ("2.1.197 (Claude Code)", None),
-            ("2.1.326 (Claude Code)", Some(claude)),
+            ("2.1.329 (Claude Code)", Some(claude)),
             ("2.2.0 (Claude Code)", Some(claude)),
             ("v3.0.0-beta.1", Some(claude)),
             ("10.0.0", Some(claude)),
@@ -80,8 +80,8 @@ mod tests {
                 "{said}"
             );
         }
-        let codex = newer_than_tried(AgentKind::Codex, "codex-cli 0.167.0-alpha.2");
-        assert_eq!(codex, Some(Version([0, 166, 0])));
+        let codex = newer_than_tried(AgentKind::Codex, "codex-cli 0.170.0-alpha.2");
+        assert_eq!(codex, Some(Version([0, 169, 0])));
         assert_eq!(newer_than_tried(AgentKind::Generic, "9.9.9"), None);
     }
 }

@@ -400,7 +400,7 @@ fn a_trust_dialog_is_reported_and_never_answered() {
     let config = std::fs::read_to_string(world.env.home().join(".claude.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
     assert_ne!(config["projects"][cwd]["hasTrustDialogAccepted"], true);
-    world.key("api", "Enter"); // the person trusts it
+    world.answer_dialog("api", "Yes, I trust this folder", "Enter"); // the person trusts it
     world.request_with(text);
     once(&world, "api", &id, text);
     closing(&world, "api");

@@ -98,12 +98,19 @@ fn collect_item(item: &Value, texts: &mut Vec<String>) {
 /// The text as it was given to the agent; nothing if all of it is the agent's own count.
 fn given(text: &str) -> Option<String> {
     const COUNT: &str = "<system-reminder>\n<total_tokens>";
-    let text = match text.rfind(COUNT) {
-        Some(0) => return None,
-        Some(at) if text.trim_end().ends_with("</system-reminder>") => text[..at].trim_end(),
-        Some(_) | None => text,
-    };
-    Some(sm_core::pasted::unwrapped(text).into_owned())
+    const END: &str = "</total_tokens>\n</system-reminder>";
+    let mut text = text.to_owned();
+    while let Some(at) = text.find(COUNT)
+        && let Some(length) = text[at..].find(END)
+    {
+        let after = text[at + length + END.len()..].to_owned();
+        text.truncate(text[..at].trim_end_matches('\n').len());
+        text.push_str(after.strip_prefix('\n').unwrap_or(&after));
+        if text.trim().is_empty() {
+            return None;
+        }
+    }
+    Some(sm_core::pasted::unwrapped(&text).into_owned())
 }
 
 fn collect_content(content: &Value, texts: &mut Vec<String>) {

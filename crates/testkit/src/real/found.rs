@@ -7,9 +7,9 @@ use serde_json::Value;
 /// The version of Claude Code the tests were written for.
 pub const CLAUDE_VERSION: &str = "2.1.197";
 /// The newest version of Claude Code that the tests were run on.
-pub const CLAUDE_NEWEST_VERSION: &str = "2.1.325";
+pub const CLAUDE_NEWEST_VERSION: &str = "2.1.328";
 /// The version of Codex the tests were written for.
-pub const CODEX_VERSION: &str = "0.166.0";
+pub const CODEX_VERSION: &str = "0.169.0";
 /// The version of pi the tests were written for.
 pub const PI_VERSION: &str = "0.73.1";
 
