@@ -181,6 +181,7 @@ pub enum NoticeKind {
     SessionLost,
     SessionExited,
     TurnEnded,
+    TurnFailed,
     HandoffFailed,
     ContextHigh,
     Compacted,
@@ -189,13 +190,14 @@ pub enum NoticeKind {
 }
 
 impl NoticeKind {
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::PersonNeeded,
         Self::MessageHeld,
         Self::MessageFailed,
         Self::SessionLost,
         Self::SessionExited,
         Self::TurnEnded,
+        Self::TurnFailed,
         Self::HandoffFailed,
         Self::ContextHigh,
         Self::Compacted,

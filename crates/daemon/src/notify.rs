@@ -178,6 +178,7 @@ fn kind(kind: NoticeKind) -> &'static str {
         NoticeKind::SessionLost => "session_lost",
         NoticeKind::SessionExited => "session_exited",
         NoticeKind::TurnEnded => "turn_ended",
+        NoticeKind::TurnFailed => "turn_failed",
         NoticeKind::HandoffFailed => "handoff_failed",
         NoticeKind::HandoffHeld => "handoff_held",
         NoticeKind::ContextHigh => "context_high",

@@ -28,6 +28,7 @@ pub fn session(published: &Published, tmux_socket: &str, paths: &Paths) -> Sessi
         state_since: rfc3339(record.word_since()),
         waiting_for: waiting_for(record),
         limit: record.limit.as_deref().map(limit),
+        turn_error: record.turn_error.clone(),
         goal: extra.goal.as_ref().map(|goal| goal.text.clone()),
         activity: activity(record),
         generation: record.generation.0,
@@ -263,6 +264,11 @@ pub fn attention(published: &Published) -> Option<String> {
             let limit = record.limit.as_deref();
             if let Some(limited) = limit.filter(|limit| limit.phase != LimitPhase::Trying) {
                 return stands_still(limited, record);
+            }
+            if let Some(error) = &record.turn_error {
+                return Some(format!(
+                    "its last turn ended in an error: {error}; mend it, then: sm send {name} \"continue\""
+                ));
             }
             if let Some(waits) = waits_with(record) {
                 let why = &waits.why;

@@ -83,6 +83,13 @@ impl Ask {
         let message = &view.message;
         let reason = message.reason.as_deref().map(one_line).unwrap_or_default();
         let has_it = matches!(message.state.as_str(), "submitted" | "consumed");
+        if view.done
+            && let Some(error) = &view.session.turn_error
+        {
+            let error = one_line(error);
+            return CommandError::refused(format!("the turn of {name} ended in an error: {error}"))
+                .hint(format!("mend it: sm attach {called}; then ask again"));
+        }
         if view.done {
             return CommandError::refused(format!("{name} has ended its turn without a word"))
                 .hint(format!("what it did: sm output {called}"));

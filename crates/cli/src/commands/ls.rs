@@ -114,6 +114,7 @@ pub mod tests {
             state_since: "2026-03-01T11:57:00Z".into(),
             waiting_for: None,
             limit: None,
+            turn_error: None,
             goal: None,
             activity: None,
             generation: 1,

@@ -178,6 +178,12 @@ impl World {
         self
     }
 
+    /// Nobody has logged in. Before the first command.
+    pub fn without_login(mut self) -> Self {
+        self.env.unset("ANTHROPIC_API_KEY");
+        self
+    }
+
     // ── sm
 
     pub fn sm(&self, args: &[&str]) -> Ran {

@@ -59,6 +59,49 @@ fn a_person_is_told_what_needs_one() {
 }
 
 #[test]
+fn a_person_is_told_what_stands_still() {
+    let mut world = World::with_config(COMMAND);
+    world.agent("api");
+    world.send_wait("api", "FAIL: 400");
+    told(&world, "turn_failed api");
+    let stands = world.wait_for("api", "idle");
+    let error = text(&stands["turn_error"]);
+    let attention = text(&stands["attention"]);
+    assert!(attention.contains(&error), "{attention}");
+    assert!(attention.contains("sm send api"), "{attention}");
+    world
+        .sm(&["ask", "api", "FAIL: 401"])
+        .exits(1)
+        .complains("the turn of api ended in an error");
+    world.send_wait("api", "SAY: mended");
+    let mended = world.wait_for("api", "idle");
+    assert_eq!(mended["turn_error"], Value::Null, "{mended:#}");
+    assert_eq!(mended["attention"], Value::Null, "{mended:#}");
+
+    world.send("api", "sequential", "ASK: deploy");
+    world.wait_for("api", "waiting");
+    let notes = crate::handoff::document(&world, "notes.md", "half done\n");
+    let hand_off = ["handoff", "--session", "api", notes.to_str().unwrap()];
+    world.sm(&hand_off).exits(0);
+    told(&world, "handoff_held api");
+    world.sm(&["kill", "api"]).exits(0);
+    told(&world, "handoff_failed api");
+
+    world.env.set("FAKE_AGENT", "no_mailbox");
+    world.agent("web");
+    let pane = world.pane("web");
+    pane.types("half a thought");
+    pane.shows("half a thought");
+    world.send("web", "sequential", "behind the draft");
+    told(&world, "message_held web");
+    pane.key("Enter");
+    world.given("behind the draft");
+    world.wait_for("web", "idle");
+    world.send_wait("web", "FAIL: 529");
+    told(&world, "limited web");
+}
+
+#[test]
 fn a_run_whose_terminal_is_closed_is_no_alarm() {
     let own = Own::with_config(COMMAND);
     let run = own.claude();

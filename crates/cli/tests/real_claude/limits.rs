@@ -75,3 +75,19 @@ fn a_lost_network_is_waited_out_by_claude() {
     world.env.set("CLAUDE_CODE_MAX_RETRIES", "1");
     a_lost_network_is_waited_out(world, &FREE);
 }
+
+#[test]
+fn an_agent_that_is_not_logged_in_stands_still_and_says_so() {
+    let test = "an_agent_that_is_not_logged_in_stands_still_and_says_so";
+    for found in [World::claude(test), World::claude_newest(test)] {
+        let Some(world) = found else { continue };
+        let world = world.without_login();
+        world.start_idle("api", &FREE);
+        let asked = world.sm(&["ask", "api", "say hello"]).exits(1);
+        assert!(asked.err.contains("Not logged in"), "{}", asked.err);
+        let shown = world.show("api");
+        let attention = shown["attention"].as_str().unwrap_or_default();
+        assert!(attention.contains("/login"), "{shown:#}");
+        assert_eq!(world.main_requests().len(), 0);
+    }
+}

@@ -110,6 +110,7 @@ impl Session {
     ) {
         self.close_turn(" (its context was left)");
         self.person_went_on();
+        self.rec.turn_error = None;
         if self.wake_is_unrecorded() {
             let why = "its context was left before the record showed the prompt";
             self.handoff_done(why, now);

@@ -2,7 +2,7 @@
 
 use super::context::Voice;
 use super::{Session, State, Waiter};
-use crate::effect::{Answer, Effect, EntryKind};
+use crate::effect::{Answer, Effect, EntryKind, NoticeKind};
 use crate::ids::{RequestId, Timestamp};
 use crate::message::Proof;
 use crate::signal::{BreakReason, ContextSource, EndReason, HookCall, Origin, Signal, UsageSource};
@@ -305,7 +305,23 @@ impl Session {
             | BreakReason::Denied
             | BreakReason::Other(_) => self.limit_is_over(),
         }
+        if let BreakReason::ApiError(error) = reason {
+            self.turn_failed(error);
+        }
         self.become_state(State::Idle, format!("the turn ended{how}"), now);
+    }
+
+    /// People are told once, whoever else tells of it.
+    fn turn_failed(&mut self, error: &str) {
+        if self.rec.turn_error.is_none() {
+            let name = &self.rec.name;
+            let text = format!(
+                "the turn of {name} ended in an error, and it stands still: {error}; mend it, then: sm send {name} \"continue\""
+            );
+            self.notify(NoticeKind::TurnFailed, text);
+        }
+        self.rec.turn_error = Some(error.to_owned());
+        self.journal();
     }
 
     /// The turn is over: what it was given is consumed, who asked is told.

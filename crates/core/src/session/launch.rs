@@ -72,6 +72,7 @@ impl Session {
         self.rec.ending = false;
         self.rec.exit_code = None;
         self.rec.turn_open = false;
+        self.rec.turn_error = None;
         self.waiters.clear();
         self.probe = None;
         self.gone_since = None;
@@ -208,7 +209,9 @@ impl Session {
         match said {
             Some((launch, text)) if failed_start && launch == self.rec.launch => {
                 let text = words::sanitize(&text);
-                let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+                let told = text.lines().filter(|line| has_words(line));
+                let told = told.flat_map(str::split_whitespace);
+                let text = told.collect::<Vec<_>>().join(" ");
                 let short: String = text.chars().take(LONGEST_SAID).collect();
                 match short.is_empty() {
                     true => String::new(),
@@ -218,4 +221,11 @@ impl Session {
             Some(_) | None => String::new(),
         }
     }
+}
+
+/// Not a picture, a frame or a rule.
+fn has_words(line: &str) -> bool {
+    let shown = line.chars().filter(|c| !c.is_whitespace());
+    let letters = shown.clone().filter(|c| c.is_alphanumeric()).count();
+    letters * 2 >= shown.count()
 }

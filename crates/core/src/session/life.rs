@@ -372,6 +372,7 @@ impl Session {
             self.rec.turn = TurnId(self.rec.turn.0 + 1);
             self.rec.turn_open = true;
             self.reply = None;
+            self.rec.turn_error = None;
             self.turn_began_at_limit();
             self.record_line(EntryKind::Turn, format!("turn {} began", self.rec.turn.0));
             self.journal();

@@ -249,6 +249,7 @@ impl Session {
             dialog_untold: None,
             unrecorded: Vec::new(),
             limit: None,
+            turn_error: None,
             windows: Vec::new(),
         };
         Self::assemble(record, profile, new.folder, Vec::new(), VecDeque::new())

@@ -173,6 +173,9 @@ pub struct Record {
     /// The provider's limit that the last turn met, until something else has happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<Box<Limited>>,
+    /// With what error the last turn ended, until another begins: nobody goes on by itself after it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_error: Option<String>,
     /// How much of what its provider allows is used, as it was told last.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub windows: Vec<UsageWindow>,

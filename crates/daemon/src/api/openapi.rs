@@ -219,6 +219,7 @@ fn most_schemas() -> Value {
             "state_reason": text(), "state_since": text(),
             "waiting_for": {"type": ["object", "null"], "properties": {"kind": {"type": "string", "enum": ["permission", "question", "first_run"]}, "tool": maybe_text(), "request": maybe_text(), "more": number()}},
             "limit": {"type": ["object", "null"], "properties": {"kind": {"type": "string", "enum": ["usage", "overloaded", "network"]}, "text": text(), "since": text(), "until": text(), "resets_at": maybe_text(), "source": {"type": "string", "enum": ["agent", "transcript", "sentence", "assumed"]}, "phase": {"type": "string", "enum": ["waiting", "due", "trying", "over"]}, "tries": number(), "prompt": maybe_text(), "continues_itself": {"type": "boolean"}}},
+            "turn_error": maybe_text(),
             "goal": maybe_text(), "activity": maybe_text(), "generation": number(), "compactions": number(),
             "conversation_id": maybe_text(), "transcript_path": maybe_text(), "cwd": text(), "parent": maybe_text(), "children": texts(),
             "context": object(json!({"used_percentage": {"type": ["number", "null"]}, "tokens": maybe_number(), "window": maybe_number(), "source": maybe_text(), "at": maybe_text(), "last_sample_at": maybe_text(), "quiet_since": maybe_text(), "trend": {"type": ["number", "null"]}, "warning": maybe_number(), "critical": maybe_number()})),

@@ -549,3 +549,28 @@ fn a_limit_of_the_successor_does_not_hold_up_the_way_back() {
         }
     }
 }
+
+#[test]
+fn an_error_that_ended_a_turn_is_told_once_until_the_next_begins() {
+    let mut b = Bench::working();
+    let refused = || Signal::TurnBroken(BreakReason::ApiError("not logged in".into()));
+    let told = |outcome: &Outcome| {
+        let notices = outcome.effects.iter();
+        notices
+            .filter(|e| matches!(e, Effect::Notify(n) if n.kind == NoticeKind::TurnFailed))
+            .count()
+    };
+    let first = b.hook(refused());
+    assert_eq!(told(&first), 1, "{first:?}");
+    assert_eq!(told(&b.hook(refused())), 0);
+    assert_eq!(
+        b.session.record().turn_error.as_deref(),
+        Some("not logged in")
+    );
+    b.hook(Signal::PromptAccepted {
+        text: "more".into(),
+        transcript: None,
+    });
+    assert_eq!(b.session.record().turn_error, None);
+    assert_eq!(told(&b.hook(refused())), 1);
+}

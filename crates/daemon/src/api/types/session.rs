@@ -19,6 +19,9 @@ pub struct SessionView {
     /// The provider's limit that its last turn met, until something else has happened.
     #[serde(default)]
     pub limit: Option<LimitView>,
+    /// With what error its last turn ended, until another begins.
+    #[serde(default)]
+    pub turn_error: Option<String>,
     /// The words its work began with.
     #[serde(default)]
     pub goal: Option<String>,
