@@ -203,7 +203,9 @@ fn render_one(look: &Look, handoff: &HandoffView, name: &str, called: &str) -> S
     if let Some(in_context) = &handoff.in_context {
         row("", &one_line(&in_context.text));
     }
-    row("copy", &look.path(&handoff.copy));
+    if handoff.copy != handoff.document {
+        row("copy", &look.path(&handoff.copy));
+    }
     let given = handoff.given.as_deref();
     if let Some(given) = given.filter(|given| *given != handoff.document) {
         row("given", &look.path(given)); // the author's file was gone
