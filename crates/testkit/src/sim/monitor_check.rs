@@ -369,7 +369,11 @@ impl World {
                     ..
                 }
             );
-            let current = self.agent.current;
+            // the hook's own context, which may have been left since
+            let of_hook = self.hooks[hook].conversation.as_ref();
+            let all = &self.agent.conversations;
+            let current = all.iter().position(|c| Some(&c.id) == of_hook);
+            let current = current.unwrap_or(self.agent.current);
             let ours = handoff
                 .as_ref()
                 .is_none_or(|handoff| self.was_begun_by(current, handoff));
