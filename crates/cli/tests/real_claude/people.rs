@@ -400,7 +400,11 @@ fn a_trust_dialog_is_reported_and_never_answered() {
     let config = std::fs::read_to_string(world.env.home().join(".claude.json")).unwrap();
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
     assert_ne!(config["projects"][cwd]["hasTrustDialogAccepted"], true);
-    world.answer_dialog("api", "Yes, I trust this folder", "Enter"); // the person trusts it
+    // the person trusts it; newer versions have the other choice selected
+    if world.screen("api").contains("❯ No, exit") {
+        world.answer_dialog("api", "❯ No, exit", "Down");
+    }
+    world.answer_dialog("api", "Yes, I trust this folder", "Enter");
     world.request_with(text);
     once(&world, "api", &id, text);
     closing(&world, "api");
