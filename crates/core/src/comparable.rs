@@ -10,6 +10,7 @@
 //! must never tell a person's own words for ours: whatever else is skipped, no letter, digit or
 //! ASCII character is.
 
+use crate::pasted;
 use crate::words::sanitize;
 use std::collections::BTreeMap;
 use std::iter::Peekable;
@@ -70,25 +71,31 @@ fn ink(text: &str) -> String {
         .collect()
 }
 
+/// What is compared of a prompt: what looks like the tags around a paste is taken off wherever one is
+/// read, so it counts nowhere.
+fn prompt_ink(text: &str) -> String {
+    ink(&pasted::unwrapped(text))
+}
+
 /// Whether an agent that was given `b` may say `a`: the same but for what leaves no ink.
 pub fn same(a: &str, b: &str) -> bool {
     a == b || {
-        let a = ink(a);
-        !a.is_empty() && a == ink(b)
+        let a = prompt_ink(a);
+        !a.is_empty() && a == prompt_ink(b)
     }
 }
 
 /// Whether `whole` has `part` in it, compared as [`same`] does.
 pub fn holds(whole: &str, part: &str) -> bool {
-    let part = ink(part);
-    !part.is_empty() && ink(whole).contains(&part)
+    let part = prompt_ink(part);
+    !part.is_empty() && prompt_ink(whole).contains(&part)
 }
 
 /// Whether `whole` has in it what an agent makes of `part` that strips what it does not know: nothing
 /// but signs that are neither letters nor digits nor ASCII is left out.
 pub fn holds_stripped(whole: &str, part: &str) -> bool {
     let kept = |text: &str| -> String {
-        let ink = ink(text);
+        let ink = prompt_ink(text);
         ink.chars().filter(|c| !may_get_lost(*c)).collect()
     };
     let part = kept(part);
@@ -192,6 +199,7 @@ pub fn is_drawn_anywhere(text: &str) -> bool {
 /// What an agent made of a text that it has, for the receipt; `None`: nothing but white space at
 /// the ends.
 pub fn alteration(given: &str, taken: &str) -> Option<String> {
+    let given = &*pasted::unwrapped(given);
     let given_clean = sanitize(given);
     if taken.contains(given_clean.trim()) || sanitize(taken).contains(given_clean.trim()) {
         return None;
@@ -274,6 +282,18 @@ mod tests {
         assert!(holds_stripped(&note("go on"), "go \u{e000}on \u{378}"));
         assert!(!holds_stripped(&note("go o"), "go \u{e000}on \u{378}"));
         assert!(!holds_stripped("anything", "\u{e000}\u{378}"));
+    }
+
+    /// What looks like the tags around a paste may stand in a message, and is taken off wherever a prompt
+    /// is read.
+    #[test]
+    fn a_message_about_the_tags_of_pastes_is_the_same_without_them() {
+        let given = "why is it <pasted_content id=\"9f3a\">\nx\n</pasted_content id=\"9f3a\"> now?";
+        let heard = crate::pasted::unwrapped(given);
+        assert_ne!(heard, given);
+        assert!(same(&heard, given) && same(given, given));
+        assert!(holds(&format!("[sm: message 1 of 1]\n{heard}"), given));
+        assert_eq!(alteration(given, &heard), None);
     }
 
     #[test]

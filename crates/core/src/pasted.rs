@@ -9,45 +9,57 @@ use std::borrow::Cow;
 const OPEN: &str = "<pasted_content id=\"";
 const CLOSE: &str = "\n</pasted_content id=\"";
 const END: &str = "\">";
+/// Tags that are never closed are words; after so many nothing more is looked for.
+const UNCLOSED: u32 = 8;
 
 /// The text as it was typed and pasted. What only looks like such tags stays as it is.
-pub fn unwrapped(text: &str) -> Cow<'_, str> {
-    let mut out = String::new();
+pub fn unwrapped<'a>(text: impl Into<Cow<'a, str>>) -> Cow<'a, str> {
+    let text = text.into();
+    match without_tags(&text) {
+        Some(bare) => Cow::Owned(bare),
+        None => text,
+    }
+}
+
+fn without_tags(text: &str) -> Option<String> {
+    let mut unclosed = 0;
+    let mut bare = None;
     let mut rest = text;
-    while let Some((before, inside, after)) = first_paste(rest) {
-        out.push_str(without_line_ends(before, str::strip_suffix));
-        out.push_str(inside);
+    while let Some((before, inside, after)) = first_paste(rest, &mut unclosed) {
+        let bare = bare.get_or_insert_with(String::new);
+        bare.push_str(without_line_ends(before, str::strip_suffix));
+        bare.push_str(inside);
         rest = without_line_ends(after, str::strip_prefix);
     }
-    if rest.len() == text.len() {
-        return Cow::Borrowed(text);
-    }
-    out.push_str(rest);
-    Cow::Owned(out)
+    bare.map(|bare| bare + rest)
 }
 
 /// What is before the first paste, what was pasted, and what comes after it.
-fn first_paste(text: &str) -> Option<(&str, &str, &str)> {
+fn first_paste<'a>(text: &'a str, unclosed: &mut u32) -> Option<(&'a str, &'a str, &'a str)> {
     let mut from = 0;
-    loop {
+    while *unclosed < UNCLOSED {
         let at = from + text.get(from..)?.find(OPEN)?;
         let (before, tag) = text.split_at(at);
         from = at + OPEN.len();
-        let Some((id, inside)) = tag[OPEN.len()..].split_once("\">\n") else {
-            continue;
-        };
-        if id.is_empty() || !id.bytes().all(|b| b.is_ascii_alphanumeric()) {
-            continue;
-        }
-        let close = format!("{CLOSE}{id}{END}");
-        // an empty text has one line end only
-        if let Some(after) = inside.strip_prefix(close.trim_start()) {
-            return Some((before, "", after));
-        }
-        if let Some((inside, after)) = inside.split_once(&close) {
+        if let Some((inside, after)) = closed(tag.get(OPEN.len()..)?) {
             return Some((before, inside, after));
         }
+        *unclosed += 1;
     }
+    None
+}
+
+/// `9f3a">⏎TEXT⏎</pasted_content id="9f3a">REST`: the text and the rest.
+fn closed(tag: &str) -> Option<(&str, &str)> {
+    let (id, tag) = tag.split_at(tag.bytes().take_while(u8::is_ascii_alphanumeric).count());
+    let inside = tag.strip_prefix(END)?.strip_prefix('\n')?;
+    let close = format!("{CLOSE}{id}{END}");
+    // an empty text has one line end only
+    match inside.strip_prefix(close.trim_start()) {
+        Some(after) => Some(("", after)),
+        None => inside.split_once(&close),
+    }
+    .filter(|_| !id.is_empty())
 }
 
 fn without_line_ends<'a>(text: &'a str, strip: fn(&'a str, char) -> Option<&'a str>) -> &'a str {
@@ -99,7 +111,7 @@ mod tests {
                 "",
             ),
         ] {
-            assert_eq!(unwrapped(&text), expected, "{text:?}");
+            assert_eq!(unwrapped(&*text), expected, "{text:?}");
         }
         for same in [
             "",
@@ -111,5 +123,12 @@ mod tests {
         ] {
             assert_eq!(unwrapped(same), same);
         }
+    }
+
+    #[test]
+    fn tags_that_are_never_closed_cost_no_time() {
+        let open = |n: usize| format!("<pasted_content id=\"{n}\">\n");
+        let hostile: String = (0..100_000).map(open).collect();
+        assert_eq!(unwrapped(&*hostile), hostile);
     }
 }

@@ -50,6 +50,24 @@ fn check(dialect: Dialect, transcript: &str, expected: &[&str], broken: u64) {
     assert_eq!(stats.broken, broken);
 }
 
+/// As Claude Code 2.1.328 records them: the words are the person's, also where they joined a running turn.
+#[test]
+fn what_a_person_pasted_is_told_without_the_tags_around_it() {
+    let pasted = "\n\n<pasted_content id=\"c4c1\">\na\nb\n</pasted_content id=\"c4c1\">\n";
+    let lines = [
+        serde_json::json!({"type": "user", "message": {"role": "user", "content": format!("Do:\n{pasted}")}}),
+        serde_json::json!({"type": "attachment", "attachment": {"type": "queued_command", "prompt": pasted.trim()}}),
+    ];
+    let transcript: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let (records, _) = read(Dialect::Claude, &[transcript.as_bytes()]);
+    let said = records.iter().filter(|record| record.contains("said"));
+    let said: Vec<&String> = said.collect();
+    assert_eq!(
+        said,
+        [r#"1 Person said "Do:\na\nb""#, r#"2 Queued said "a\nb""#]
+    );
+}
+
 #[test]
 fn claude() {
     check(

@@ -195,7 +195,7 @@ fn user(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Ve
     let (text, came) = match text.strip_prefix(STOP_FEEDBACK) {
         Some(feedback) if meta => (feedback.to_owned(), Came::StopFeedback),
         _ if meta => return,
-        _ => (unwrapped(text), Came::Prompt),
+        _ => (prompt_text(&text).into_owned(), Came::Prompt),
     };
     let origin = record.origin.get("kind").and_then(Value::as_str);
     if let Some(kind) = origin.filter(|kind| *kind != "human") {
@@ -226,10 +226,6 @@ fn content_text(content: &Value) -> Option<String> {
         }
         _ => None,
     }
-}
-
-fn unwrapped(text: String) -> String {
-    prompt_text(&text).into_owned()
 }
 
 fn assistant(record: &Record, at: Option<Timestamp>, ended: &mut bool, facts: &mut Vec<Fact>) {
@@ -317,7 +313,7 @@ fn attachment(attachment: &Value, at: Option<Timestamp>, ended: &mut bool, facts
             let prompt = attachment.get("prompt").and_then(content_text);
             if let Some(prompt) = prompt {
                 facts.push(Fact::UserText {
-                    text: unwrapped(prompt),
+                    text: prompt_text(&prompt).into_owned(),
                     came: Came::Queued,
                     at,
                 });

@@ -22,7 +22,7 @@ use crate::error::{CommandError, Result};
 use sm_agents::own_tools::definitions;
 
 /// A document of the largest size has at most this length as JSON.
-const LONGEST_LINE: usize = 32 << 20;
+pub const LONGEST_LINE: usize = 32 << 20;
 /// Calls that are answered at the same time; more wait for their turn.
 const MOST_AT_ONCE: usize = 64;
 /// The tools keep to a shorter time themselves; this is for what they did not think of.

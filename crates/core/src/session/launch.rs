@@ -225,7 +225,6 @@ impl Session {
 
 /// Not a picture, a frame or a rule.
 fn has_words(line: &str) -> bool {
-    let shown = line.chars().filter(|c| !c.is_whitespace());
-    let letters = shown.clone().filter(|c| c.is_alphanumeric()).count();
-    letters * 2 >= shown.count()
+    let mut words = line.split(|c: char| !c.is_alphanumeric());
+    words.any(|word| word.chars().nth(1).is_some())
 }

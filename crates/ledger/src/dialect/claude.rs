@@ -169,10 +169,7 @@ fn user<F: FnMut(At, Record<'_>)>(line: &Line<'_>, teller: &mut Teller<'_, F>) {
         return;
     }
     let text = without_reminders(text);
-    let text = match pasted::unwrapped(&text) {
-        Cow::Owned(text) => Cow::Owned(text),
-        Cow::Borrowed(_) => text,
-    };
+    let text = pasted::unwrapped(text);
     let program = line.meta
         || results
         || text.trim().is_empty()
@@ -309,6 +306,7 @@ fn attachment<F: FnMut(At, Record<'_>)>(attachment: &str, teller: &mut Teller<'_
             text.unwrap_or_default()
         }
     };
+    let text = pasted::unwrapped(text);
     if text.is_empty() {
         return;
     }

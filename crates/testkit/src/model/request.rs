@@ -110,7 +110,7 @@ fn given(text: &str) -> Option<String> {
             return None;
         }
     }
-    Some(sm_core::pasted::unwrapped(&text).into_owned())
+    Some(sm_core::pasted::unwrapped(text).into_owned())
 }
 
 fn collect_content(content: &Value, texts: &mut Vec<String>) {
